@@ -1,0 +1,1 @@
+"""The harness, one concern a file."""

@@ -1,0 +1,1 @@
+"""Who gets which agent, from when: the control plane."""

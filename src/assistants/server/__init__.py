@@ -1,0 +1,1 @@
+"""What runs inside LangGraph Server: authentication, the door, the routes."""
