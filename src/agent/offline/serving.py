@@ -1,0 +1,64 @@
+"""The server around an app: uvicorn on a loopback port, in the running loop."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp
+
+HOST = "127.0.0.1"
+"""The only interface that is served: the script's control routes have no other protection."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers; it tells when it listens, and drops what is in flight to stop."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listening = anyio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the process's signal handlers alone; whoever serves decides when to stop."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and tell so."""
+        await super().startup(sockets)
+        self.listening.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the requests in flight, then the connections."""
+        for task in list(self.server_state.tasks):
+            task.cancel()
+        await super().shutdown(sockets)
+
+
+@asynccontextmanager
+async def serving(app: ASGIApp, *, port: int = 0) -> AsyncIterator[str]:
+    """Serve an app on 127.0.0.1 while the block runs; yields its base URL, such as `http://127.0.0.1:4711/v1`.
+
+    Args:
+        app: What `agent.offline.app` makes.
+        port: The port; 0 takes a free one.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    bound = socket.create_server((HOST, port))
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+    )
+    server = _Server(config)
+    task = asyncio.create_task(server.serve(sockets=[bound]))
+    try:
+        await server.listening.wait()
+        yield f"http://{HOST}:{bound.getsockname()[1]}/v1"
+    finally:
+        server.should_exit = True
+        await task

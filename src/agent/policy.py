@@ -1,0 +1,95 @@
+"""The tool policy of one run: one object decides what the model sees and what is executed.
+
+Default deny: a tool is usable when the assistant's file lists it and the deployment registers it. The same
+object filters the request to the model and judges each call again when it is about to run, because hiding a
+tool from a model does not keep the model, an edit or a forged state from naming it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agent.context import AgentContext, ArgumentLimit
+from agent.predicate import parse
+from agent.tools.registry import Registry, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Why a call is not executed; `text` is what the model reads, `code` what a report counts."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the run may use: the context's tools that the registry knows, in the file's order."""
+
+    context: AgentContext
+    tools: tuple[Tool, ...]
+
+    @classmethod
+    def of(cls, context: AgentContext, registry: Registry) -> Policy:
+        """The policy of a run under `context`."""
+        return cls(context=context, tools=tuple(registry.select(context.tools)))
+
+    @property
+    def wires(self) -> frozenset[str]:
+        """The wire names that the model may be shown."""
+        return frozenset(tool.wire for tool in self.tools)
+
+    def find(self, wire: str) -> Tool | None:
+        """The usable tool of that wire name, or `None`."""
+        return next((tool for tool in self.tools if tool.wire == wire), None)
+
+    def denial(self, wire: str, arguments: Mapping[str, object]) -> Denial | None:
+        """Why this call must not run, or `None`. Names nothing but the run's own tools."""
+        tool = self.find(wire)
+        if tool is None:
+            return Denial("tool_denied", f"There is no tool {wire!r} here. {self._offer()}")
+        for name, limit in self.context.tool_limits.get(tool.name, {}).items():
+            reason = _beyond(limit, arguments.get(name))
+            if reason:
+                return Denial(
+                    "argument_denied", f"{tool.name}: argument {name!r} {reason}; it was not executed."
+                )
+        if self._needs_person(tool, arguments):
+            return Denial(
+                "approval_required",
+                f"{tool.name} with these arguments needs a person's approval, which can't be asked for here; "
+                "it was not executed. Tell the user so.",
+            )
+        return None
+
+    def _offer(self) -> str:
+        names = ", ".join(sorted(self.wires))
+        return f"You can use: {names}." if names else "You have no tools; answer without."
+
+    def _needs_person(self, tool: Tool, arguments: Mapping[str, object]) -> bool:
+        rule = self.context.approvals.get(tool.name)
+        when = rule.when if rule else tool.approval
+        return when is not None and parse(when).holds(arguments)
+
+
+def _beyond(limit: ArgumentLimit, value: object) -> str | None:
+    if value is None:
+        return None
+    if limit.minimum is not None or limit.maximum is not None:
+        return _outside(limit, value)
+    if limit.prefix is not None and not str(value).startswith(limit.prefix):
+        return f"must start with {limit.prefix!r}"
+    if limit.one_of is not None and value not in limit.one_of:
+        return f"must be one of {', '.join(limit.one_of)}"
+    return None
+
+
+def _outside(limit: ArgumentLimit, value: object) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "must be a number"
+    if limit.minimum is not None and not value >= limit.minimum:
+        return f"must be at least {limit.minimum:g}"
+    if limit.maximum is not None and not value <= limit.maximum:
+        return f"must be at most {limit.maximum:g}"
+    return None

@@ -1,0 +1,114 @@
+"""`signalbox chat`: talk to an assistant from the terminal, with its steps and tool calls shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from langgraph_sdk.client import LangGraphClient
+from rich.console import Console
+from rich.text import Text
+
+Kind = Literal["token", "step", "call", "result", "error"]
+
+_RESULT_SHOWN = 400  # characters of a tool's result that the terminal shows
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One thing to show: a piece of the answer, a finished step, a tool call, its result, or an error."""
+
+    kind: Kind
+    text: str
+
+
+def shown(event: str, data: Any) -> list[Shown]:  # noqa: ANN401 - the shape depends on the event
+    """What one server event (stream modes `messages-tuple` and `updates`) means for the person who waits."""
+    if event == "error":
+        return [Shown("error", str(data.get("message") or data.get("error") or data))]
+    if event == "messages":
+        message = cast("Mapping[str, Any]", data[0])
+        text = message.get("content")
+        streamed = message.get("type") == "AIMessageChunk" and isinstance(text, str) and text
+        return [Shown("token", str(text))] if streamed else []
+    if event == "updates":
+        return [part for node, update in data.items() for part in _step(node, update)]
+    return []
+
+
+def _step(node: str, update: object) -> list[Shown]:
+    found = [Shown("step", node)]
+    fields = cast("Mapping[str, Any]", update) if isinstance(update, Mapping) else {}
+    for message in fields.get("messages") or ():
+        if message.get("type") == "tool":
+            found.append(Shown("result", f"{message.get('name')}: {_short(str(message.get('content')))}"))
+        for call in message.get("tool_calls") or ():
+            arguments = json.dumps(call.get("args"), ensure_ascii=False)
+            found.append(Shown("call", f"{call.get('name')} {arguments}"))
+    return found
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _RESULT_SHOWN else f"{text[:_RESULT_SHOWN]}…"
+
+
+async def turn(client: LangGraphClient, assistant: str, thread: str, message: str) -> AsyncIterator[Shown]:
+    """One message to the assistant and everything that comes back, as it comes."""
+    stream = client.runs.stream(
+        thread,
+        assistant,
+        input={"messages": [{"role": "user", "content": message}]},
+        stream_mode=["messages-tuple", "updates"],
+        on_disconnect="cancel",
+    )
+    async for part in stream:
+        for item in shown(part.event, part.data):
+            yield item
+
+
+async def converse(client: LangGraphClient, assistant: str, first: str | None, console: Console) -> int:
+    """One question, or a conversation on one thread until the input ends.
+
+    Returns:
+        The exit code: 0, or 1 when a turn failed.
+    """
+    thread = str((await client.threads.create())["thread_id"])
+    if first is not None:
+        return await _show_turn(client, assistant, thread, first, console)
+    failed = 0
+    while (message := await asyncio.to_thread(_ask, console)) is not None:
+        if message.strip():
+            failed |= await _show_turn(client, assistant, thread, message, console)
+    return failed
+
+
+def _ask(console: Console) -> str | None:
+    try:
+        return console.input("[bold]you[/bold] ") if sys.stdin.isatty() else input()
+    except EOFError:
+        return None
+
+
+async def _show_turn(
+    client: LangGraphClient, assistant: str, thread: str, message: str, console: Console
+) -> int:
+    failed, writing = 0, False
+    async for item in turn(client, assistant, thread, message):
+        if item.kind == "token":
+            console.print(Text(item.text), end="")
+        else:
+            console.print(Text("\n" if writing else ""), end="")
+            console.print(Text(_LABEL[item.kind] + item.text, style=_STYLE[item.kind]))
+        writing = item.kind == "token"
+        failed |= item.kind == "error"
+    if writing:
+        console.print()
+    return int(failed)
+
+
+_LABEL: Mapping[Kind, str] = {"step": "· ", "call": "→ ", "result": "← ", "error": "! "}
+_STYLE: Mapping[Kind, str] = {"step": "dim", "call": "cyan", "result": "green", "error": "red"}

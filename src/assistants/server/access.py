@@ -1,0 +1,112 @@
+"""Access rules: what each kind of caller may do with each resource, as a pure table.
+
+Nothing is allowed that the table does not allow. A rule answers with the metadata filter that the server
+applies to whatever the action touches; an empty filter is the platform operator's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from assistants.principal import Principal
+
+Resource = Literal["threads", "assistants", "crons", "store"]
+Filter = dict[str, Any]
+
+RESERVED_THREAD_KEYS = frozenset({"tenant", "owner", "pin", "assistant_id", "graph_id"})
+"""Thread metadata that the server alone writes."""
+
+CHANNEL, RELEASE, FOREIGN = "channel", "release", "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The action may go on, on what matches `filter`."""
+
+    filter: Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The action may not go on: HTTP status and a sentence for the caller."""
+
+    status: int
+    detail: str
+
+
+Verdict = Allowed | Refused
+
+_FILES = Refused(
+    403, "Assistants and schedules live in the catalog's files; change the file and apply it as an operator."
+)
+_DENIED = Refused(403, "Your roles do not allow this; ask an operator.")
+
+
+def threads(who: Principal, action: str, value: Mapping[str, Any]) -> Verdict:
+    """The rule for a thread (and its runs, state and checkpoints)."""
+    if who.operator:
+        return Allowed({})
+    if "user" not in who.roles or action not in {"create", "read", "update", "delete", "search"}:
+        return _DENIED
+    return _beyond_own(action, value) or Allowed(ownership(who))
+
+
+def _beyond_own(action: str, value: Mapping[str, Any]) -> Refused | None:
+    """What even the owner of a thread may not do to it."""
+    if action == "create" and "metadata" not in value:
+        return Refused(403, "Copying a thread belongs to operators.")
+    if action != "update":
+        return None
+    if "metadata" not in value and "action" not in value:
+        return Refused(403, "Writing a thread's state belongs to operators; send a message instead.")
+    taken = sorted(RESERVED_THREAD_KEYS.intersection(value.get("metadata") or ()))
+    return (
+        Refused(403, f"The server alone writes the metadata key {taken[0]!r} of a thread.") if taken else None
+    )
+
+
+def assistants(who: Principal, action: str) -> Verdict:
+    """The rule for assistants: users see their tenant's channels, operators all but the server's own."""
+    reading = action in {"read", "search"}
+    if who.operator:
+        kinds = [{"kind": kind} for kind in (CHANNEL, RELEASE, FOREIGN)]
+        return Allowed({"$or": kinds})
+    if reading and ("user" in who.roles or who.unattended):
+        return Allowed({"tenant": who.tenant, "kind": CHANNEL})
+    return _DENIED if reading else _FILES
+
+
+def crons(who: Principal, action: str) -> Verdict:
+    """The rule for crons: users see their tenant's, operators write them."""
+    if who.operator:
+        return Allowed({})
+    if action in {"read", "search"} and "user" in who.roles:
+        return Allowed({"tenant": who.tenant})
+    return _FILES if "user" in who.roles else _DENIED
+
+
+def store(who: Principal) -> Verdict:
+    """The rule for the store: everybody with a seat has a space of their own (`namespace`)."""
+    return Allowed({}) if who.operator or "user" in who.roles else _DENIED
+
+
+def ownership(who: Principal) -> dict[str, str]:
+    """The metadata that marks a thread as this person's."""
+    return {"tenant": who.tenant, "owner": who.identity}
+
+
+def namespace(who: Principal, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """The store namespace `(tenant, user, …)` for what a client asked for.
+
+    A namespace that already starts with the caller's own space stays as it is, so that what
+    `list_namespaces` returned can be used again.
+    """
+    space = (who.tenant, label(who.user))
+    return asked if asked[:2] == space else (*space, *asked)
+
+
+def label(text: str) -> str:
+    """The text as one namespace label: labels can't hold a dot, so `%` and `.` are written as hex escapes."""
+    return text.replace("%", "%25").replace(".", "%2E")

@@ -1,0 +1,158 @@
+"""The door's decision: may this run start, and with what. A pure function over the request and the catalog.
+
+`@auth.on.threads.create_run` is the one place that every kind of run passes (wait, stream, background, batch,
+stateless, cron, MCP, A2A, resume), so everything a client must not decide is decided here.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agent.context import AgentContext
+from agent.stamp import RunKey, sign
+from assistants.loader import Catalog, ResolvedAssistant
+from assistants.principal import SERVICE, Principal
+from assistants.server.access import Refused
+
+NOT_FOUND = Refused(404, "Thread or assistant not found.")
+"""Word for word what the server says of an id that does not exist, so that probing tells nothing."""
+
+GRAPHS_NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
+"""The namespace of the server's own assistants, one for each graph (langgraph-api 0.16.7, `graph.py`)."""
+
+_STEPS = 50  # super-steps of an assistant whose file sets no limit
+_MARGIN = 10  # so that the harness's own limit ends a run before the server's does
+_KEPT_CONFIGURABLE = ("__", "langgraph_", "cron_id", "checkpoint_")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the door is shown of a run. `thread` is `None` for a stateless run."""
+
+    run: str
+    thread: str | None
+    assistant: uuid.UUID
+    input: object
+    command: Mapping[str, Any] | None
+    metadata: Mapping[str, Any]
+    thread_assistant: uuid.UUID | None = None
+    """The assistant that last ran on the thread, where the thread exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The run may start with this context, metadata and configuration; `filter` guards its thread."""
+
+    assistant: ResolvedAssistant
+    context: AgentContext
+    metadata: dict[str, Any]
+    recursion_limit: int
+    durability: str
+    filter: dict[str, Any]
+
+
+def decide(
+    request: RunRequest, who: Principal, catalog: Catalog, *, secret: bytes, graphs: Sequence[str]
+) -> Admitted | Refused:
+    """Admit or refuse a run.
+
+    Args:
+        request: The run as asked for.
+        who: The authenticated caller; unattended for a schedule.
+        catalog: The assistants that may run.
+        secret: The server's secret, for the stamp.
+        graphs: Ids of the deployment's graphs, whose own assistants are refused by name.
+    """
+    if request.assistant in {uuid.uuid5(GRAPHS_NAMESPACE, graph) for graph in graphs}:
+        return Refused(
+            403, "Graphs can't be run by name; run an assistant of your tenant ('signalbox ids' lists them)."
+        )
+    assistant = catalog.by_id(request.assistant)
+    if assistant is None or not _may_run(who, assistant, request):
+        return NOT_FOUND
+    refusal = _elsewhere(request, assistant, catalog) or _forged(request, who)
+    return refusal or _admit(request, who, assistant, secret)
+
+
+def _may_run(who: Principal, assistant: ResolvedAssistant, request: RunRequest) -> bool:
+    if who.operator:
+        return True
+    if who.unattended:
+        return request.metadata.get("tenant") == assistant.tenant
+    return "user" in who.roles and who.tenant == assistant.tenant
+
+
+def _elsewhere(request: RunRequest, assistant: ResolvedAssistant, catalog: Catalog) -> Refused | None:
+    """A thread serves one tenant: an operator's test must not carry one tenant's words to another."""
+    earlier = catalog.by_id(request.thread_assistant) if request.thread_assistant else None
+    if earlier is None or earlier.tenant == assistant.tenant:
+        return None
+    return Refused(409, "This thread has served another tenant's assistant; start a new thread.")
+
+
+def _forged(request: RunRequest, who: Principal) -> Refused | None:
+    if who.operator:
+        return None
+    extra = sorted(key for key in (request.command or {}) if key != "resume" and (request.command or {})[key])
+    if extra:
+        return Refused(422, f"A client can't send command.{extra[0]}; send a message, or command.resume.")
+    if not human_only(request.input):
+        return Refused(422, "A client can send human messages only: {'messages': [{'role': 'user', …}]}.")
+    return None
+
+
+def human_only(value: object) -> bool:
+    """Whether a run's input holds nothing but new human messages under `messages` (or other fields)."""
+    if not isinstance(value, Mapping):
+        return value is None
+    fields = cast("Mapping[str, object]", value)
+    messages = fields.get("messages")
+    if messages is None or isinstance(messages, str):
+        return True
+    if not isinstance(messages, list):
+        return _human(messages)
+    return all(_human(message) for message in cast("list[object]", messages))
+
+
+def _human(message: object) -> bool:
+    """One message in any form that langgraph reads: text, (role, text), role or type mapping."""
+    if isinstance(message, str):
+        return True
+    if isinstance(message, list | tuple):
+        pair = cast("Sequence[object]", message)
+        return len(pair) == 2 and pair[0] in {"user", "human"} and isinstance(pair[1], str)
+    if not isinstance(message, Mapping):
+        return False
+    fields = cast("Mapping[str, object]", message)
+    named = {fields[key] for key in ("role", "type") if key in fields and isinstance(fields[key], str)}
+    return bool(named) and named <= {"user", "human"}
+
+
+def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, secret: bytes) -> Admitted:
+    acting = Principal(assistant.tenant, SERVICE, frozenset()) if who.unattended else who
+    key = RunKey(run=request.run, thread=request.thread or "", assistant=str(request.assistant))
+    stamp = sign(assistant.context, key, principal=acting.identity, unattended=who.unattended, secret=secret)
+    owner = {"tenant": acting.tenant, "owner": acting.identity}
+    return Admitted(
+        assistant=assistant,
+        context=assistant.context.model_copy(update={"stamp": stamp}),
+        metadata={
+            **owner,
+            "assistant": f"{assistant.tenant}/{assistant.name}",
+            "release": assistant.context.release,
+            "release_reason": "stable",
+            "rollout": None,
+            "stage": None,
+        },
+        recursion_limit=(assistant.context.limits.steps or _STEPS) + _MARGIN,
+        durability=assistant.context.durability,
+        filter={} if who.operator else owner,
+    )
+
+
+def cleaned(configurable: Mapping[str, Any]) -> dict[str, Any]:
+    """The server's own keys of a run's `configurable`; what a client put there is dropped."""
+    return {key: value for key, value in configurable.items() if key.startswith(_KEPT_CONFIGURABLE)}

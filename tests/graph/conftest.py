@@ -1,0 +1,90 @@
+"""Whole-graph tests: the real graph and ChatOpenAI against the scripted endpoint, over HTTP."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.memory import InMemorySaver
+
+from agent.context import AgentContext, ModelChoice
+from agent.graphs.react import build
+from agent.models import Models
+from agent.stamp import RunKey, sign
+from agent.tools.registry import Registry
+from tests.graph.workbench import Log, workbench
+from tests.support.endpoint import Endpoint, endpoint
+
+SECRET = "graph-tests-7Qm2vLr8Kd5Zt1Wc4Yb6Hn3"
+ASSISTANT = "5f0b1c1e-3f0e-4f53-9d3e-0c8f6d1f7a10"
+
+
+@pytest.fixture(scope="session")
+async def model_endpoint() -> AsyncGenerator[Endpoint]:
+    async with endpoint() as running:
+        yield running
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+@pytest.fixture
+def registry(log: Log) -> Registry:
+    return workbench(log)
+
+
+@dataclass
+class Agent:
+    """The react graph over the workbench tools, with a checkpointer; each `run` is admitted like the door's."""
+
+    registry: Registry
+    endpoint: Endpoint
+    saver: InMemorySaver = field(default_factory=InMemorySaver)
+
+    def __post_init__(self) -> None:
+        self.graph = build(self.registry, Models()).copy(update={"checkpointer": self.saver})
+
+    def context(self, **changes: Any) -> AgentContext:
+        values: dict[str, Any] = {
+            "tenant": "acme",
+            "assistant": "support",
+            "release": "0" * 64,
+            "model": ModelChoice(name="openai:scripted", base_url=self.endpoint.url),
+            "prompt": "You are the workbench.",
+            "tools": ("bench.echo", "bench.slow", "bench.boom", "bench.fail", "bench.pay"),
+        }
+        return AgentContext.model_validate({**values, **changes})
+
+    async def run(
+        self, text: str, *, thread: str, context: AgentContext | None = None, stamped: bool = True
+    ) -> list[BaseMessage]:
+        """One turn; the thread's messages afterwards."""
+        context = context or self.context()
+        key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant=ASSISTANT)
+        if stamped:
+            stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET.encode())
+            context = context.model_copy(update={"stamp": stamp})
+        result = await self.graph.ainvoke(
+            {"messages": [{"role": "user", "content": text}]}, config=self.config(key), context=context
+        )
+        return result["messages"]
+
+    @staticmethod
+    def config(key: RunKey) -> Any:
+        return {"configurable": {"thread_id": key.thread, "run_id": key.run, "assistant_id": key.assistant}}
+
+    async def history(self, thread: str) -> list[Any]:
+        config: Any = {"configurable": {"thread_id": thread}}
+        return [snapshot async for snapshot in self.graph.aget_state_history(config)]
+
+
+@pytest.fixture
+def agent(registry: Registry, model_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    monkeypatch.setenv("SIGNALBOX_SERVER_SECRET", SECRET)
+    return Agent(registry, model_endpoint)
