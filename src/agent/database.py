@@ -12,8 +12,8 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,7 @@ _DRIVERS: Final = {
 _PATIENCE: Final = 5.0  # seconds that a query waits for SQLite's write lock
 _MIGRATION_PATIENCE: Final = 60.0
 _PAUSE: Final = 0.01
+_HERE: Final = Path.cwd()  # asked for once: in an event loop it would be a blocking call
 _WRITE: Final = "signalbox_write"
 
 # Alembic keeps the migration that runs in module globals (`alembic.op`, `alembic.context`).
@@ -57,7 +58,7 @@ def parse(url: str) -> sa.URL:
     """The URL with the async driver that this project uses.
 
     Accepts `sqlite:///file`, `sqlite+aiosqlite:///file`, `postgres://…`, `postgresql://…` and
-    `postgresql+psycopg://…`.
+    `postgresql+psycopg://…`. A relative file lies below the directory in which the process was started.
 
     Raises:
         DatabaseRefused: Another database, or SQLite without a file: connections could not share it.
@@ -74,8 +75,12 @@ def parse(url: str) -> sa.URL:
             f"Database {parsed.drivername!r} is not supported; use a 'sqlite+aiosqlite:///' or a "
             "'postgresql+psycopg://' URL."
         )
-    if driver.startswith("sqlite") and (not parsed.database or ":memory:" in parsed.database):
-        raise DatabaseRefused("An in-memory SQLite database cannot be shared; name a file in the URL.")
+    if driver.startswith("sqlite") and (parsed.database or ":memory:").startswith((":memory:", "file:")):
+        raise DatabaseRefused(
+            "An in-memory SQLite database or a 'file:' URI cannot be shared; name a plain file in the URL."
+        )
+    if driver.startswith("sqlite"):
+        parsed = parsed.set(database=str(_HERE / str(parsed.database)))
     return parsed.set(drivername=driver)
 
 
@@ -129,8 +134,14 @@ async def writing(engine: AsyncEngine, *, exclusive: str | None = None) -> Async
         await connection.execution_options(**{_WRITE: True})
         async with connection.begin():
             if exclusive is not None and connection.dialect.name == "postgresql":
-                await connection.execute(_advisory_lock(exclusive))
+                await connection.execute(advisory_lock(exclusive))
             yield connection
+
+
+def advisory_lock(name: str) -> sa.Select[tuple[object]]:
+    """The statement that takes Postgres's advisory lock of that name until the transaction ends."""
+    key = int.from_bytes(hashlib.sha256(f"signalbox:{name}".encode()).digest()[:8], "big", signed=True)
+    return sa.select(sa.func.pg_advisory_xact_lock(key))
 
 
 async def migrate(url: str, *, location: Path, version_table: str) -> None:
@@ -175,14 +186,20 @@ class UtcDateTime(sa.TypeDecorator[datetime]):
 
 
 def _open(url: sa.URL) -> AsyncEngine:
-    try:
+    with _driver_required(url):
         engine = create_async_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+    _tune(engine.sync_engine, patience=_PATIENCE, foreign_keys=True)
+    return engine
+
+
+@contextmanager
+def _driver_required(url: sa.URL) -> Generator[None]:
+    try:
+        yield
     except ModuleNotFoundError as error:
         raise DatabaseRefused(
             f"The driver {error.name!r} for {url.drivername!r} is not installed; install it or use SQLite."
         ) from None
-    _tune(engine.sync_engine, patience=_PATIENCE, foreign_keys=True)
-    return engine
 
 
 def _tune(engine: sa.Engine, *, patience: float, foreign_keys: bool) -> None:
@@ -222,9 +239,10 @@ def _write_ahead(engine: sa.Engine) -> None:
 
 def _migrate(url: sa.URL, location: Path, version_table: str) -> None:
     sqlite = url.get_backend_name() == "sqlite"
-    if sqlite and url.database:
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(url.set(drivername="sqlite") if sqlite else url, poolclass=NullPool)
+    if sqlite:
+        Path(str(url.database)).parent.mkdir(parents=True, exist_ok=True)
+    with _driver_required(url):
+        engine = sa.create_engine(url.set(drivername="sqlite") if sqlite else url, poolclass=NullPool)
     # Batch operations on SQLite replace whole tables, which must not cascade into those that refer to them.
     _tune(engine, patience=_MIGRATION_PATIENCE, foreign_keys=False)
     config = Config()
@@ -235,7 +253,7 @@ def _migrate(url: sa.URL, location: Path, version_table: str) -> None:
             _write_ahead(engine)
         with _ALEMBIC, engine.execution_options(**{_WRITE: True}).begin() as connection:
             if not sqlite:
-                connection.execute(_advisory_lock("migrations"))
+                connection.execute(advisory_lock("migrations"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
             _require_whole(connection)
@@ -257,8 +275,3 @@ def _require_whole(connection: sa.Connection) -> None:
             f"The migration left rows in table {broken[0]!r} that refer to missing rows of {broken[2]!r}; "
             "nothing was changed."
         )
-
-
-def _advisory_lock(name: str) -> sa.Select[tuple[object]]:
-    key = int.from_bytes(hashlib.sha256(f"signalbox:{name}".encode()).digest()[:8], "big", signed=True)
-    return sa.select(sa.func.pg_advisory_xact_lock(key))

@@ -21,6 +21,7 @@ from agent.errors import ModelUnavailable
 
 _PROVIDER = "openai"
 _DEFAULT_TIMEOUT = 60.0
+_PLATFORM = ("OPENAI_", "SIGNALBOX_")  # beginnings of variables that no assistant's endpoint may be sent
 _NO_KEY = "none"  # OpenAI's client insists on a key; endpoints that need none ignore it
 
 
@@ -98,6 +99,10 @@ def _referenced(choice: ModelChoice, environment: Mapping[str, str]) -> str:
     if choice.api_key is None:
         return _NO_KEY
     scheme, _, name = choice.api_key.partition(":")
+    if name.startswith(_PLATFORM):
+        raise ModelUnavailable(
+            f"The key {choice.api_key!r} of model {choice.name!r} is the platform's own; name one of the tenant."
+        )
     value = environment.get(name) if scheme == "env" else None
     if not value:
         raise ModelUnavailable(

@@ -7,8 +7,10 @@ tool from a model does not keep the model, an edit or a forged state from naming
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from agent.context import AgentContext, ArgumentLimit
 from agent.predicate import parse
@@ -49,19 +51,27 @@ class Policy:
         tool = self.find(wire)
         if tool is None:
             return Denial("tool_denied", f"There is no tool {wire!r} here. {self._offer()}")
+        return self.excess(tool, arguments) or self.unapproved(tool, arguments)
+
+    def excess(self, tool: Tool, arguments: Mapping[str, object]) -> Denial | None:
+        """Why the arguments are outside the assistant's limits; one that is left out counts as its default."""
         for name, limit in self.context.tool_limits.get(tool.name, {}).items():
-            reason = _beyond(limit, arguments.get(name))
+            reason = _beyond(limit, arguments.get(name, _default(tool, name)))
             if reason:
                 return Denial(
                     "argument_denied", f"{tool.name}: argument {name!r} {reason}; it was not executed."
                 )
-        if self._needs_person(tool, arguments):
-            return Denial(
-                "approval_required",
-                f"{tool.name} with these arguments needs a person's approval, which can't be asked for here; "
-                "it was not executed. Tell the user so.",
-            )
         return None
+
+    def unapproved(self, tool: Tool, arguments: Mapping[str, object]) -> Denial | None:
+        """Why the call waits for a person, within the limits or not."""
+        if not self._needs_person(tool, arguments):
+            return None
+        return Denial(
+            "approval_required",
+            f"{tool.name} with these arguments needs a person's approval, which can't be asked for here; "
+            "it was not executed. Tell the user so.",
+        )
 
     def _offer(self) -> str:
         names = ", ".join(sorted(self.wires))
@@ -73,11 +83,18 @@ class Policy:
         return when is not None and parse(when).holds(arguments)
 
 
+def _default(tool: Tool, name: str) -> object:
+    field = tool.arguments.model_fields.get(name)
+    return None if field is None or field.is_required() else field.get_default(call_default_factory=True)
+
+
 def _beyond(limit: ArgumentLimit, value: object) -> str | None:
     if value is None:
-        return None
+        return "must be given, because its values are limited"
     if limit.minimum is not None or limit.maximum is not None:
-        return _outside(limit, value)
+        outside = _outside(limit, value)
+        if outside is not None:
+            return outside
     if limit.prefix is not None and not str(value).startswith(limit.prefix):
         return f"must start with {limit.prefix!r}"
     if limit.one_of is not None and value not in limit.one_of:
@@ -86,8 +103,10 @@ def _beyond(limit: ArgumentLimit, value: object) -> str | None:
 
 
 def _outside(limit: ArgumentLimit, value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return "must be a number"
+    if not (value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or math.isfinite(value)):
+        return "must be a finite number"
     if limit.minimum is not None and not value >= limit.minimum:
         return f"must be at least {limit.minimum:g}"
     if limit.maximum is not None and not value <= limit.maximum:

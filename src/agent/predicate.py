@@ -274,7 +274,15 @@ def _comparable(comparison: Comparison, arguments: Mapping[str, object]) -> bool
         return isinstance(value, bool)
     if isinstance(comparison.literal, str):
         return isinstance(value, str)
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and math.isfinite(value)
+    return _is_number(value)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _evaluate(term: Term, arguments: Mapping[str, object]) -> bool:

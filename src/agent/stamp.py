@@ -75,7 +75,7 @@ def verify(context: AgentContext, key: RunKey, *, secret: bytes) -> Stamp:
     stateless = RunKey(run=key.run, thread="", assistant=key.assistant)
     for candidate in (key, stateless):
         mac = _mac(context, candidate, principal=stamp.principal, unattended=stamp.unattended, secret=secret)
-        if hmac.compare_digest(mac, stamp.mac):
+        if hmac.compare_digest(mac.encode(), stamp.mac.encode(errors="replace")):  # a forged mac is any text
             return stamp
     raise RunRefused(
         "This run's stamp was made for another run, assistant or context, so it does not start; run it anew."

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, WithJsonSchema
 from agent import predicate
 from assistants import cron, duration
 from assistants.principal import SERVICE
-from assistants.wording import did_you_mean, shown
+from assistants.suggestion import did_you_mean
+from assistants.wording import shown
 
 PROVIDERS: Final = ("openai",)
 """The providers of model names; every endpoint is spoken to in OpenAI's protocol (`agent.models`)."""

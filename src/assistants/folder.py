@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -16,7 +17,8 @@ from typing import Final
 
 from assistants.errors import Problem
 from assistants.node import Place
-from assistants.wording import did_you_mean, shown
+from assistants.suggestion import closest
+from assistants.wording import shown
 
 VARIABLE: Final = "SIGNALBOX_CATALOG"
 """The environment variable that names the catalog's directory."""
@@ -65,8 +67,13 @@ class Folder:
             return None, [place.problem(f"is larger than {LARGEST // 1024} kB; split it")]
         return _decoded(content, path)
 
-    def target(self, named: str, *, by: str) -> str:
+    def target(self, named: str, *, by: str, among: Collection[str]) -> str:
         """The listed file that `named` means in the file `by`, to whose folder it is relative.
+
+        Args:
+            named: A relative path.
+            by: The file that names it.
+            among: The files that are suggested where it names none.
 
         Raises:
             ValueError: It is absolute, leaves the catalog, or is not in it.
@@ -78,17 +85,14 @@ class Folder:
         if path == ".." or path.startswith("../"):
             raise ValueError(f"{shown(named)} leaves the catalog; name a file inside it")
         if path not in self.files:
-            raise ValueError(f"there is no file {shown(named)}{self._meant(named, path, home)}")
+            raise ValueError(f"there is no file {shown(named)}{self._meant(named, path, home, among)}")
         return path
 
-    def _meant(self, named: str, path: str, home: str) -> str:
+    def _meant(self, named: str, path: str, home: str, among: Collection[str]) -> str:
         if any(path == link or path.startswith(f"{link}/") for link in self.refused):
             return "; symbolic links are not followed"
-        suffix = PurePosixPath(named).suffix
-        near = [
-            os.path.relpath(file, home).replace(os.sep, "/") for file in self.files if file.endswith(suffix)
-        ]
-        return did_you_mean(named, near)
+        near = closest(named, [os.path.relpath(file, home).replace(os.sep, "/") for file in among])
+        return "" if near is None else f"; did you mean {near!r}?"
 
     def _content(self, path: str) -> bytes | None:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -130,6 +134,9 @@ class _Listing:
     def take(self, entry: os.DirEntry[str], prefix: str) -> bool:
         """Note an entry; whether it is a folder to go into."""
         path = f"{prefix}{entry.name}"
+        if not entry.name.isprintable():
+            self.refuse(ascii(path), "has a name that cannot be printed; rename it")
+            return False
         if entry.name.startswith("."):
             return False
         if entry.is_symlink():

@@ -44,10 +44,14 @@ def idle_nulls(base: Node, over: Node, *, path: Path = ()) -> Iterator[tuple[Pat
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """A file merged with its bases. `whole` is false when a part of it could not be read."""
+    """A file merged with its bases. `whole` is false when a part of it could not be read.
+
+    `length` is the number of files in the chain.
+    """
 
     tree: Node
     whole: bool
+    length: int = 1
 
 
 class Inheritance:
@@ -87,15 +91,15 @@ class Inheritance:
         if base is None:
             return Lineage(merge(Node({}, tree.place), own), whole=False)
         if not base.whole:
-            return Lineage(merge(base.tree, own), whole=False)
-        return self._laid(base.tree, own, whole=whole)
+            return Lineage(merge(base.tree, own), whole=False, length=base.length + 1)
+        return self._laid(base.tree, own, whole=whole, length=base.length + 1)
 
-    def _laid(self, base: Node, own: Node, *, whole: bool) -> Lineage:
+    def _laid(self, base: Node, own: Node, *, whole: bool, length: int = 1) -> Lineage:
         for path, node in idle_nulls(base, own):
             self.problems.append(
                 node.named.problem(f"{dotted(path)}: null removes what a base sets, but no base sets it")
             )
-        return Lineage(merge(base, own), whole=whole)
+        return Lineage(merge(base, own), whole=whole, length=length)
 
     def _base(self, named: Node, chain: tuple[str, ...]) -> Lineage | None:
         if not isinstance(named.value, str):
@@ -110,10 +114,11 @@ class Inheritance:
             circle = " → ".join((*chain[chain.index(file) :], file))
             self._refuse(named.place, f"the files extend each other in a circle: {circle}")
             return None
-        if len(chain) >= LONGEST:
+        base = self.lineage(file, chain=chain) if len(chain) < LONGEST else None
+        if len(chain) >= LONGEST or (base is not None and base.length >= LONGEST):
             self._refuse(named.place, f"more than {LONGEST} files extend each other")
             return None
-        return self.lineage(file, chain=chain)
+        return base
 
     def _refuse(self, place: Place, reason: str) -> None:
         self.problems.append(place.problem(f"{KEY}: {reason}"))

@@ -103,11 +103,11 @@ class Library:
         return found
 
     def _target(self, named: str, by: str, *, suffix: str) -> str:
-        path = self._folder.target(named, by=by)
+        allowed = [file for file in self._folder.files if file.endswith(suffix) and _may_use(file, by)]
+        path = self._folder.target(named, by=by, among=allowed)
         if not path.endswith(suffix):
             raise ValueError(f"{shown(named)} does not end in {suffix}")
-        owner = _owner(path)
-        if owner is not None and owner != _owner(by):
+        if not _may_use(path, by):
             raise ValueError(f"the file belongs to a tenant; share it from {BASES}/ instead")
         return path
 
@@ -120,6 +120,11 @@ def _owner(path: str) -> str | None:
     """The tenant's folder that a path lies in, if any."""
     parts = _parts(path)
     return parts[1] if len(parts) > 2 and parts[0] == TENANTS else None
+
+
+def _may_use(path: str, by: str) -> bool:
+    """Whether the file `by` may name `path`: a shared file, or one of its own tenant."""
+    return _owner(path) in (None, _owner(by))
 
 
 def _is_base(path: str) -> bool:

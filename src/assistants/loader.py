@@ -22,7 +22,7 @@ from assistants.node import Node, Place
 from assistants.prompt import Prompt
 from assistants.resolution import Outline, resolve
 from assistants.spec import AssistantSpec
-from assistants.tenancy import Tenancy, own_variables, settled, unique_keys
+from assistants.tenancy import STAND_INS, Tenancy, own_variables, settled, unique_keys
 from assistants.tenant import RingsSpec, TenantSpec
 from assistants.tools import ToolFacts, facts
 from assistants.validation import Draft, validate
@@ -102,7 +102,7 @@ class _Loading:
             self._report(Place(file), f"the file is missing; {expected}")
             return None
         tree, whole = self._library.tree(file)
-        return self._validated(model, tree, whole=whole)
+        return self._validated(model, tree, whole=whole, stand_ins=STAND_INS)
 
     def _base(self, file: str) -> None:
         draft = self._merged(file, partial=True)
@@ -142,7 +142,8 @@ class _Loading:
         lineage = self._inheritance.lineage(file)
         if lineage is None:
             return None
-        draft = self._validated(AssistantSpec, lineage.tree, whole=lineage.whole and not partial)
+        whole = lineage.whole and not partial
+        draft = self._validated(AssistantSpec, lineage.tree, whole=whole, stand_ins={})
         if draft is not None:
             self._problems += rules.deployed(draft, tools=self._tools, graphs=self._graphs)
         return draft
@@ -171,8 +172,12 @@ class _Loading:
         content = self._library.text(path)
         return None if content is None else Prompt.of(content, Place(path))
 
-    def _validated(self, model: type[Model], tree: Node | None, *, whole: bool) -> Draft[Model] | None:
-        draft, problems = (None, []) if tree is None else validate(model, tree, partial=not whole)
+    def _validated(
+        self, model: type[Model], tree: Node | None, *, whole: bool, stand_ins: Mapping[str, Node]
+    ) -> Draft[Model] | None:
+        if tree is None:
+            return None
+        draft, problems = validate(model, tree, partial=not whole, stand_ins=stand_ins)
         self._problems += problems
         return draft
 

@@ -1,7 +1,7 @@
 """Prompts: Markdown with variables such as `{{ company }}`.
 
-A variable takes its value from `prompt.vars` of the assistant's file. Double braces have no other use, so a
-stray pair is an error, as are a variable without a value and a value without a variable.
+A variable takes its value from `prompt.vars` of the assistant's file. Two opening braces have no other
+use, so a stray pair is an error, as are a variable without a value and a value without a variable.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final
 
 from assistants.errors import Problem
 from assistants.node import Node, Place
-from assistants.wording import did_you_mean, shown
+from assistants.suggestion import did_you_mean
+from assistants.wording import shown
 
-_BRACES: Final = re.compile(r"\{\{(?P<inside>[^{}\n]*)\}\}|\{\{|\}\}")
+_BRACES: Final = re.compile(r"\{\{(?P<inside>[^{}\n]*)\}\}|\{\{")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 

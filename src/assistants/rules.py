@@ -13,9 +13,10 @@ from agent import predicate
 from assistants.errors import Problem
 from assistants.node import Path, Place
 from assistants.spec import ArgumentSpec, AssistantSpec
+from assistants.suggestion import did_you_mean
 from assistants.tools import ToolFacts
 from assistants.validation import Draft
-from assistants.wording import did_you_mean, dotted, shown
+from assistants.wording import dotted, shown
 
 Assistant = Draft[AssistantSpec]
 Tools = Mapping[str, ToolFacts]
@@ -73,7 +74,8 @@ def _known_tools(draft: Assistant, *, tools: Tools) -> Iterator[Problem]:
         if name not in tools:
             yield place.problem(f"tools.allow: unknown tool {shown(name)}{did_you_mean(name, tools)}")
             continue
-        for reason in _unreadable(tools[name].approval or "never", tools[name]):
+        brought = tools[name].approval
+        for reason in _unreadable(brought, tools[name]) if brought is not None else ():
             yield place.problem(f"tools.allow: {name} is registered with a wrong predicate: {reason}")
 
 

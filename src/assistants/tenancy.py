@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
 from assistants.ceilings import Ceilings
 from assistants.errors import Problem
 from assistants.node import Node, Place
+from assistants.suggestion import did_you_mean
 from assistants.tenant import CeilingsSpec, TenantSpec
 from assistants.validation import Draft
-from assistants.wording import did_you_mean, shown
+from assistants.wording import shown
+
+_NOWHERE: Final = Place("")
+STAND_INS: Final[Mapping[str, Node]] = MappingProxyType(
+    {
+        "slug": Node("unknown", _NOWHERE),
+        "ring": Node("unknown", _NOWHERE),
+        "timezone": Node("UTC", _NOWHERE),
+    }
+)
+"""What a tenant's file is judged with where a required key of it is unsound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +37,7 @@ class Tenancy:
     def ceilings(self) -> Ceilings:
         """What its assistants may not exceed."""
         if self.draft is None:
-            return Ceilings(CeilingsSpec(), Node({}, Place("")))
+            return Ceilings(CeilingsSpec(), Node({}, _NOWHERE))
         return Ceilings(self.draft.spec.ceilings, self.draft.tree)
 
     @property
@@ -37,11 +50,11 @@ class Tenancy:
 
 def settled(draft: Draft[TenantSpec], *, slug: str, rings: Sequence[str] | None) -> Iterator[Problem]:
     """The slug is the folder's name and the ring is one of `rings` (`None`: they are not known)."""
-    if draft.spec.slug != slug:
+    if draft.trusts("slug") and draft.spec.slug != slug:
         yield draft.tree.nearest(("slug",)).place.problem(
             f"slug: expected {slug!r} as the folder is called, got {shown(draft.spec.slug)}"
         )
-    if rings is not None and draft.spec.ring not in rings:
+    if rings is not None and draft.trusts("ring") and draft.spec.ring not in rings:
         yield draft.tree.nearest(("ring",)).place.problem(
             f"ring: unknown ring {shown(draft.spec.ring)}{did_you_mean(draft.spec.ring, rings)}"
         )

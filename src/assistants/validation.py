@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import UnionType
+from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Final, Generic, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -18,12 +18,14 @@ from pydantic_core import ErrorDetails
 from assistants.errors import Problem
 from assistants.node import Node, Path, is_map
 from assistants.spec import BELOW, INCOMPLETE
-from assistants.wording import closest, did_you_mean, dotted, shown
+from assistants.suggestion import closest, did_you_mean
+from assistants.wording import dotted, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 
 _SECRETIVE: Final = frozenset(("api_key", "base_url", "secrets", "sha256"))
 _ABSENT: Final = frozenset(("missing", INCOMPLETE))
+_CONSEQUENT: Final = _ABSENT | {"too_short"}  # what may follow from cutting something out
 _UNKNOWN: Final = "extra_forbidden"
 _KEY: Final = "[key]"  # how pydantic marks that a key of a map is wrong, not its value
 _EXPECTED: Final[Mapping[str, str]] = {
@@ -69,36 +71,42 @@ class Draft(Generic[Model]):
 Validated = tuple[Draft[Model] | None, list[Problem]]
 
 
-def validate(model: type[Model], tree: Node, *, partial: bool = False) -> Validated[Model]:
+def validate(
+    model: type[Model],
+    tree: Node,
+    *,
+    partial: bool = False,
+    stand_ins: Mapping[str, Node] = MappingProxyType({}),
+) -> Validated[Model]:
     """Check `tree` against `model`.
 
     Args:
         model: A model whose fields say what is allowed.
         tree: The values.
         partial: Whether what is missing may come from another file (a base), so that it is no problem.
+        stand_ins: Values for keys that the model requires, so that the rest can be judged without them.
 
     Returns:
         The draft and the problems. The draft is `None` when too little is sound for the model.
     """
     problems: list[Problem] = []
     damaged: set[Path] = {()} if partial else set()
-    rest, first = tree, True
+    silent = _ABSENT if partial else frozenset[str]()
     while True:
         try:
-            spec = model.model_validate_json(json.dumps(rest.plain()), strict=True)
-            return Draft(spec, rest, frozenset(damaged)), problems
+            spec = model.model_validate_json(json.dumps(tree.plain()), strict=True)
+            return Draft(spec, tree, frozenset(damaged)), problems
         except ValidationError as invalid:
             found = invalid.errors(include_url=False, include_input=False)
-        problems += [
-            _problem(model, error, rest)
-            for error in found
-            if error["type"] not in _ABSENT or (first and not partial)
-        ]
+        problems += [_problem(model, error, tree) for error in found if error["type"] not in silent]
         broken = {_broken(error) for error in found}
-        damaged |= broken | {_meant(model, error) for error in found if error["type"] == _UNKNOWN}
-        if () in broken:
+        absent = {str(error["loc"][0]) for error in found if _broken(error) == ()}
+        damaged |= (broken - {()}) | {(key,) for key in absent}
+        damaged |= {_meant(model, error) for error in found if error["type"] == _UNKNOWN}
+        if not absent <= stand_ins.keys():
             return None, problems
-        rest, first = _without(rest, broken), False
+        tree = _with(_without(tree, broken), {key: stand_ins[key] for key in absent})
+        silent = _CONSEQUENT
 
 
 def _problem(model: type[BaseModel], error: ErrorDetails, tree: Node) -> Problem:
@@ -169,6 +177,11 @@ def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - any annotation
     if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
         return {}
     return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def _with(node: Node, entries: Mapping[str, Node]) -> Node:
+    """The map `node` with further entries."""
+    return replace(node, value={**node.children, **entries}) if entries else node
 
 
 def _without(node: Node, broken: Iterable[Path], *, at: Path = ()) -> Node:

@@ -41,7 +41,7 @@ def registry(log: Log) -> Registry:
 
 @dataclass
 class Agent:
-    """The react graph over the workbench tools, with a checkpointer; each `run` is admitted like the door's."""
+    """The react graph over the workbench tools; each `run` is admitted as the door would."""
 
     registry: Registry
     endpoint: Endpoint

@@ -89,7 +89,12 @@ async def test_two_reads_of_a_thread_give_the_same_message_ids(agent: Agent) -> 
     talk = await agent.endpoint.script(calls(echo("1")), Turn(content="done"))
     await agent.run(talk.says("go"), thread=place)
     first, second = [
-        [message.id for message in (await agent.graph.aget_state(Agent.config(RunKey("", place, "")))).values["messages"]]
+        [
+            message.id
+            for message in (await agent.graph.aget_state(Agent.config(RunKey("", place, "")))).values[
+                "messages"
+            ]
+        ]
         for _ in range(2)
     ]
     assert len(first) == 4
@@ -125,9 +130,7 @@ async def test_a_tool_outside_the_whitelist_is_not_executed(agent: Agent, log: L
     talk = await agent.endpoint.script(
         calls(ScriptedCall(name="bench_pay", args={"amount": 5})), Turn(content="I could not.")
     )
-    messages = await agent.run(
-        talk.says("go"), thread=thread(), context=agent.context(tools=("bench.echo",))
-    )
+    messages = await agent.run(talk.says("go"), thread=thread(), context=agent.context(tools=("bench.echo",)))
     answer = said(messages[2])
     assert answer["error"] == "tool_denied"
     assert answer["message"] == "There is no tool 'bench_pay' here. You can use: bench_echo."
@@ -137,15 +140,15 @@ async def test_a_tool_outside_the_whitelist_is_not_executed(agent: Agent, log: L
 
 async def test_a_tool_that_does_not_exist_is_answered_with_the_own_tools_only(agent: Agent) -> None:
     talk = await agent.endpoint.script(calls(ScriptedCall(name="nope", args={})), Turn(content="sorry"))
-    messages = await agent.run(
-        talk.says("go"), thread=thread(), context=agent.context(tools=("bench.echo",))
-    )
+    messages = await agent.run(talk.says("go"), thread=thread(), context=agent.context(tools=("bench.echo",)))
     assert said(messages[2])["message"] == "There is no tool 'nope' here. You can use: bench_echo."
 
 
 async def test_a_raising_tool_does_not_end_the_run_and_tells_no_internals(agent: Agent) -> None:
     talk = await agent.endpoint.script(
-        calls(ScriptedCall(name="bench_boom", args={})), Turn(content="It failed."), Turn(content="Still here.")
+        calls(ScriptedCall(name="bench_boom", args={})),
+        Turn(content="It failed."),
+        Turn(content="Still here."),
     )
     place = thread()
     messages = await agent.run(talk.says("go"), thread=place)
@@ -211,9 +214,7 @@ async def test_a_tool_that_takes_too_long_is_given_up_and_its_sibling_is_not(age
 
 async def test_a_long_result_is_capped_with_its_head_and_tail(agent: Agent) -> None:
     talk = await agent.endpoint.script(calls(ScriptedCall(name="bench_big", args={})), Turn(content="ok"))
-    messages = await agent.run(
-        talk.says("go"), thread=thread(), context=agent.context(tools=("bench.big",))
-    )
+    messages = await agent.run(talk.says("go"), thread=thread(), context=agent.context(tools=("bench.big",)))
     assert messages[2].content == f"{'a' * 50}\n… 900 characters left out …\n{'z' * 50}"
 
 
@@ -224,9 +225,7 @@ async def test_an_argument_beyond_its_limit_is_not_executed(agent: Agent, log: L
         calls(ScriptedCall(name="bench_pay", args={"amount": 100})),
         Turn(content="ok"),
     )
-    messages = await agent.run(
-        talk.says("go"), thread=thread(), context=agent.context(tool_limits=limits)
-    )
+    messages = await agent.run(talk.says("go"), thread=thread(), context=agent.context(tool_limits=limits))
     assert said(messages[2])["error"] == "argument_denied"
     assert said(messages[4]) == {"paid": 100.0}
     assert [effect[:2] for effect in log.effects] == [("pay", 100.0)]

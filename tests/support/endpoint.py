@@ -29,7 +29,7 @@ class Conversation:
 
     async def requests(self, *, wait_for: int = 0) -> list[SeenRequest]:
         """The requests that the endpoint saw of this conversation; waits until there are `wait_for`."""
-        answer = await self.client.get(f"/script/{self.key}/requests", params={"wait_for": wait_for})
+        answer = await self.client.get(f"/script/{self.key}/requests", params={"wait_for": wait_for, "timeout": 40})
         answer.raise_for_status()
         return list(SeenRequests.model_validate(answer.json()).requests)
 
@@ -70,7 +70,7 @@ async def endpoint() -> AsyncGenerator[Endpoint]:
     assert process.stdin is not None
     try:
         url = json.loads(await process.stdout.readline())["url"]
-        async with httpx.AsyncClient(base_url=url.removesuffix("/v1"), timeout=30.0) as client:
+        async with httpx.AsyncClient(base_url=url.removesuffix("/v1"), timeout=60.0) as client:
             yield Endpoint(url, client)
     finally:
         process.stdin.close()

@@ -9,9 +9,10 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import BinaryIO
 
 import httpx
 from langgraph_sdk import get_client
@@ -47,11 +48,17 @@ class Server:
     process: asyncio.subprocess.Process
     home: Path
     log: Path
+    opened: dict[tuple[str, ...], LangGraphClient] = field(
+        default_factory=dict[tuple[str, ...], LangGraphClient]
+    )
 
     def client(self, tenant: str, user: str, *roles: str) -> LangGraphClient:
-        """An SDK client that speaks as `tenant/user`."""
-        headers = {"Authorization": f"Bearer {token(tenant, user, *roles)}"}
-        return get_client(url=self.url, api_key=None, headers=headers)
+        """An SDK client that speaks as `tenant/user`; closed with the server."""
+        who = (tenant, user, *roles)
+        if who not in self.opened:
+            headers = {"Authorization": f"Bearer {token(tenant, user, *roles)}"}
+            self.opened[who] = get_client(url=self.url, api_key=None, headers=headers)
+        return self.opened[who]
 
     def http(self, tenant: str, user: str, *roles: str) -> httpx.AsyncClient:
         """A plain HTTP client that speaks as `tenant/user`."""
@@ -88,10 +95,9 @@ def environment(home: Path, **settings: str) -> dict[str, str]:
 @asynccontextmanager
 async def server(home: Path, **settings: str) -> AsyncGenerator[Server]:
     """A server on a free port; its output goes to `server.log` in `home`."""
-    home.mkdir(parents=True, exist_ok=True)
     port = free_port()
     log = home / "server.log"
-    with log.open("ab") as output:
+    with _opened(log) as output:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "assistants.cli", "dev", "--port", str(port)),
             cwd=PROJECT,
@@ -105,9 +111,16 @@ async def server(home: Path, **settings: str) -> AsyncGenerator[Server]:
         await _ready(running)
         yield running
     finally:
+        for client in running.opened.values():
+            await client.aclose()
         if process.returncode is None:
             process.send_signal(signal.SIGINT)
         await process.wait()
+
+
+def _opened(log: Path) -> BinaryIO:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return log.open("ab")
 
 
 async def _ready(running: Server) -> None:

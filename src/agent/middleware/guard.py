@@ -121,7 +121,7 @@ def _judge(policy: Policy, tool: Tool, arguments: dict[str, Any]) -> Denial | No
     denial = policy.denial(tool.wire, arguments)
     if denial is not None and denial.code == "argument_denied" and policy.context.policy_mode == "shadow":
         logger.warning("policy would deny", extra={"code": denial.code, "tool": tool.name})
-        return None
+        return policy.unapproved(tool, arguments)
     return denial
 
 

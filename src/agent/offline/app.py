@@ -30,10 +30,10 @@ def rules_app(*, pace: float | None = None) -> Starlette:
 
     async def chat(request: Request) -> Response:
         asked = parse(await read_body(request))
-        refusal = asked if isinstance(asked, Refusal) else refuse(problems(asked))
-        if refusal is not None or isinstance(asked, Refusal):
-            return refused(refusal)
-        return _ruled(asked, pace=pace)
+        if isinstance(asked, Refusal):
+            return refused(asked)
+        refusal = refuse(problems(asked))
+        return refused(refusal) if refusal else _ruled(asked, pace=pace)
 
     return Starlette(routes=chat_routes(chat))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
+
+from agent.offline.shape import records
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -11,18 +13,10 @@ def text_of(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    if not isinstance(content, list):
-        return ""
-    return "\n".join(_part(part) for part in cast("list[object]", content) if _part(part))
+    texts = [part.get("text") for part in records(content)]
+    return "\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def first_human(messages: Iterable[Mapping[str, Any]]) -> str:
     """The text of the first message of a person, or an empty string."""
     return next((text_of(message) for message in messages if message.get("role") == "user"), "")
-
-
-def _part(part: object) -> str:
-    if not isinstance(part, dict):
-        return ""
-    text = cast("dict[str, object]", part).get("text")
-    return text if isinstance(text, str) else ""

@@ -1,9 +1,10 @@
-"""The control routes of script mode; served on loopback only, so that whoever is on the machine may use them."""
+"""The control routes of script mode; loopback is their only protection."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import anyio
 from pydantic import ValidationError
@@ -17,50 +18,61 @@ from agent.offline.script import Script, SeenRequest, SeenRequests
 from agent.offline.stage import Conversation, Stage
 
 _LONGEST_WAIT = 60.0  # seconds
+_WAIT = 10.0
 
 
 def control_routes(stage: Stage) -> list[Route]:
     """The routes that put, watch and withdraw scripts.
 
-    * `PUT /script/{key}`: a `Script`; replaces the one of that key.
+    * `PUT /script/{key}`: a `Script`; replaces the one of that key, and forgets the requests it saw.
     * `DELETE /script/{key}`
-    * `GET /script/{key}/requests?wait_for=n&timeout=s`: `SeenRequests`, at once, or when there are `n` of them
-      (504 after `timeout` seconds, 10 by default).
+    * `GET /script/{key}/requests?wait_for=n&timeout=s`: `SeenRequests`, at once, or when there are `n` of
+      them (504 after `timeout` seconds, 10 by default).
     * `POST /script/{key}/gate/{name}`: open a gate of the script, also in advance.
     * `GET /requests`: `SeenRequests` of the whole server.
     """
+    control = _Control(stage)
+    return [
+        Route("/script/{key}", control.put, methods=["PUT"]),
+        Route("/script/{key}", control.delete, methods=["DELETE"]),
+        Route("/script/{key}/requests", control.requests),
+        Route("/script/{key}/gate/{name}", control.gate, methods=["POST"]),
+        Route("/requests", control.everything),
+    ]
 
-    async def put(request: Request) -> Response:
+
+@dataclass(frozen=True, slots=True)
+class _Control:
+    stage: Stage
+
+    async def put(self, request: Request) -> Response:
         key = _key(request)
         try:
             script = Script.model_validate(json.loads(await request.body()))
-        except (ValidationError, ValueError) as error:
+        except ValueError as error:  # broken JSON, or a value that the models refuse
             return refused(Refusal(f"Script {key!r} is not valid: {_reason(error)}", param="script"))
-        conversation = stage.put(key, script=script)
+        conversation = self.stage.put(key, script=script)
         return JsonResponse({"key": key, "turns": conversation.left})
 
-    async def delete(request: Request) -> Response:
-        return JsonResponse({}) if stage.remove(_key(request)) else _missing(_key(request))
+    async def delete(self, request: Request) -> Response:
+        return JsonResponse({}) if self.stage.remove(_key(request)) else _missing(_key(request))
 
-    async def requests(request: Request) -> Response:
-        conversation = stage.conversations.get(_key(request))
+    async def requests(self, request: Request) -> Response:
+        conversation = self.stage.conversations.get(_key(request))
         if conversation is None:
             return _missing(_key(request))
-        count = int(request.query_params.get("wait_for", 0))
-        timeout = min(float(request.query_params.get("timeout", 10)), _LONGEST_WAIT)
+        try:
+            count = int(request.query_params.get("wait_for", 0))
+            timeout = min(float(request.query_params.get("timeout", _WAIT)), _LONGEST_WAIT)
+        except ValueError as error:
+            return refused(Refusal(f"'wait_for' and 'timeout' must be numbers: {error}."))
         with anyio.move_on_after(timeout):
-            await stage.arrived(conversation.key, count=count)
-            return _seen(stage.requests(conversation.key), conversation)
-        return refused(
-            Refusal(
-                f"Script {conversation.key!r} saw {len(stage.requests(conversation.key))} requests in "
-                f"{timeout:g} seconds, expected {count}.",
-                status=504,
-            )
-        )
+            await self.stage.arrived(conversation.key, count=count)
+            return _seen(self.stage.requests(conversation.key), conversation)
+        return _too_few(len(self.stage.requests(conversation.key)), conversation.key, count, timeout)
 
-    async def gate(request: Request) -> Response:
-        conversation, name = stage.conversations.get(_key(request)), request.path_params["name"]
+    async def gate(self, request: Request) -> Response:
+        conversation, name = self.stage.conversations.get(_key(request)), str(request.path_params["name"])
         if conversation is None:
             return _missing(_key(request))
         if name not in conversation.gates:
@@ -71,16 +83,8 @@ def control_routes(stage: Stage) -> list[Route]:
         conversation.gates[name].set()
         return JsonResponse({})
 
-    async def everything(_: Request) -> Response:
-        return _seen(stage.requests())
-
-    return [
-        Route("/script/{key}", put, methods=["PUT"]),
-        Route("/script/{key}", delete, methods=["DELETE"]),
-        Route("/script/{key}/requests", requests),
-        Route("/script/{key}/gate/{name}", gate, methods=["POST"]),
-        Route("/requests", everything),
-    ]
+    async def everything(self, _: Request) -> Response:
+        return _seen(self.stage.requests())
 
 
 def _key(request: Request) -> str:
@@ -91,12 +95,17 @@ def _missing(key: str) -> Response:
     return refused(Refusal(f"There is no script {key!r}; put it with PUT /script/{key}.", status=404))
 
 
+def _too_few(seen: int, key: str, count: int, timeout: float) -> Response:
+    text = f"Script {key!r} saw {seen} requests in {timeout:g} seconds, expected {count}."
+    return refused(Refusal(text, status=504))
+
+
 def _seen(requests: Sequence[SeenRequest], conversation: Conversation | None = None) -> Response:
     left = conversation.left if conversation else None
     return JsonResponse(SeenRequests(requests=tuple(requests), left=left).model_dump())
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     return "; ".join(

@@ -12,6 +12,7 @@ from agent.offline.content import text_of
 from agent.offline.refusal import Refusal, context_exceeded, rate_limited
 from agent.offline.request import ChatRequest, problems, refuse
 from agent.offline.script import Expect, Script
+from agent.offline.shape import record, records
 from agent.offline.tokens import prompt_tokens
 
 
@@ -102,8 +103,8 @@ def _first(request: ChatRequest, broken: Callable[[Mapping[str, Any]], bool]) ->
 
 def _texts(message: Mapping[str, Any]) -> Iterator[str]:
     yield text_of(message)
-    for call in message.get("tool_calls") or []:
-        yield str(call["function"]["arguments"])
+    for call in records(message.get("tool_calls")):
+        yield str(record(call.get("function")).get("arguments"))
 
 
 _CHECKS: Mapping[str, Callable[[ChatRequest], str | None]] = {

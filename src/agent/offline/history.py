@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from agent.offline.content import text_of
+from agent.offline.shape import entries, record
 
 FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What a tool's function may be called on the wire."""
@@ -31,8 +32,8 @@ class _Ledger:
     def unanswered(self, *, before: str) -> Iterator[str]:
         for call in self.waiting:
             yield (
-                f"messages[{self.opener}]: tool call {call!r} has no tool message before {before}; answer every "
-                "tool call exactly once, directly after the assistant message"
+                f"messages[{self.opener}]: tool call {call!r} has no tool message before {before}; "
+                "answer every tool call exactly once, directly after the assistant message"
             )
         self.waiting = {}
 
@@ -86,18 +87,17 @@ def _assistant(index: int, message: Mapping[str, Any], ledger: _Ledger) -> Itera
         if not text_of(message).strip():
             yield f"messages[{index}]: assistant content is null or blank without tool calls; send text"
         return
-    if not isinstance(calls, list) or not calls:
+    if not entries(calls):
         yield f"messages[{index}]: tool_calls must be a list with at least one call; leave the field out"
         return
     ledger.opener = index
-    for number, call in enumerate(cast("list[object]", calls)):
+    for number, call in enumerate(entries(message["tool_calls"])):
         yield from _call(f"messages[{index}].tool_calls[{number}]", call, ledger)
 
 
 def _call(where: str, call: object, ledger: _Ledger) -> Iterator[str]:
-    entry = cast("dict[str, Any]", call) if isinstance(call, dict) else {}
-    raw = entry.get("function")
-    function = cast("dict[str, Any]", raw) if isinstance(raw, dict) else {}
+    entry = record(call)
+    function = record(entry.get("function"))
     name, arguments, identity = function.get("name"), function.get("arguments"), entry.get("id")
     if entry.get("type", "function") != "function":
         yield f"{where}: type {entry['type']!r} is unknown; expected 'function'"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from agent.offline.history import FUNCTION_NAME
 from agent.offline.history import problems as history_problems
 from agent.offline.refusal import Refusal
-
-Json = dict[str, Any]
+from agent.offline.shape import Record, entries, record, records
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,12 @@ class ChatRequest:
     `max_tokens` holds `max_completion_tokens` or `max_tokens`, `None` without a limit.
     """
 
-    body: Json
+    body: Record
     model: str
-    messages: list[Json]
-    tools: list[Json]
+    messages: list[Record]
+    tools: list[Record]
     tool_choice: ToolChoice
-    response_format: Json | None
+    response_format: Record | None
     stream: bool
     include_usage: bool
     parallel: bool
@@ -46,13 +45,12 @@ class ChatRequest:
 
 def parse(body: object) -> ChatRequest | Refusal:
     """Read a request's JSON; the shape is checked here, its message history by `problems`."""
-    if not isinstance(body, dict):
+    fields = record(body)
+    if fields is not body:
         return Refusal("The request body must be a JSON object.")
-    fields = cast("Json", body)
     refusal = _shape(fields)
     if refusal is not None:
         return refusal
-    options = fields.get("stream_options")
     return ChatRequest(
         body=fields,
         model=fields["model"],
@@ -61,7 +59,7 @@ def parse(body: object) -> ChatRequest | Refusal:
         tool_choice=_choice(fields.get("tool_choice")) or ToolChoice(),
         response_format=fields.get("response_format"),
         stream=bool(fields.get("stream")),
-        include_usage=isinstance(options, dict) and bool(cast("Json", options).get("include_usage")),
+        include_usage=bool(record(fields.get("stream_options")).get("include_usage")),
         parallel=fields.get("parallel_tool_calls") is not False,
         max_tokens=fields.get("max_completion_tokens") or fields.get("max_tokens"),
     )
@@ -85,7 +83,7 @@ def refuse(found: Iterable[str]) -> Refusal | None:
     return Refusal(f"Invalid request: {text}.", param="messages") if text else None
 
 
-def _shape(fields: Json) -> Refusal | None:
+def _shape(fields: Record) -> Refusal | None:
     if not isinstance(fields.get("model"), str) or not fields["model"]:
         return Refusal("You must provide a model parameter.", param="model")
     if not _objects(fields.get("messages")):
@@ -101,12 +99,12 @@ def _shape(fields: Json) -> Refusal | None:
     return _tools(fields) or _format(fields.get("response_format"))
 
 
-def _tools(fields: Json) -> Refusal | None:
+def _tools(fields: Record) -> Refusal | None:
     tools = fields.get("tools")
     if tools is not None and not (_objects(tools) and all(_function(tool) for tool in tools)):
         return Refusal(
-            "'tools' must be a list of {'type': 'function', 'function': {'name': …}} objects; leave it out to "
-            "offer none.",
+            "'tools' must be a list of {'type': 'function', 'function': {'name': …}} objects; "
+            "leave it out to offer none.",
             param="tools",
         )
     choice = _choice(fields.get("tool_choice"))
@@ -117,7 +115,7 @@ def _tools(fields: Json) -> Refusal | None:
         )
     if choice.mode in ("required", "named") and not tools:
         return Refusal("'tool_choice' is only allowed when 'tools' are specified.", param="tool_choice")
-    if choice.mode == "named" and choice.name not in [tool["function"]["name"] for tool in tools or []]:
+    if choice.mode == "named" and choice.name not in [tool["function"]["name"] for tool in records(tools)]:
         return Refusal(
             f"'tool_choice' names {choice.name!r}, which is not among the tools.", param="tool_choice"
         )
@@ -127,11 +125,12 @@ def _tools(fields: Json) -> Refusal | None:
 def _format(wanted: object) -> Refusal | None:
     if wanted is None:
         return None
-    kind = cast("Json", wanted).get("type") if isinstance(wanted, dict) else None
+    kind = record(wanted).get("type")
     if kind not in ("text", "json_object", "json_schema"):
         return Refusal(f"'response_format' type {kind!r} is unknown.", param="response_format")
-    named = cast("Json", wanted).get("json_schema")
-    if kind == "json_schema" and not (isinstance(named, dict) and isinstance(named.get("schema"), dict)):  # pyright: ignore[reportUnknownMemberType]
+    if kind == "json_schema" and not isinstance(
+        record(record(wanted).get("json_schema")).get("schema"), dict
+    ):
         return Refusal("'response_format' needs json_schema.schema, a JSON schema.", param="response_format")
     return None
 
@@ -140,26 +139,17 @@ def _choice(wanted: object) -> ToolChoice | None:
     if wanted is None:
         return ToolChoice()
     if wanted in ("auto", "none", "required"):
-        return ToolChoice(cast("Literal['auto', 'none', 'required']", wanted))
-    if not _function(wanted):
-        return None
-    return ToolChoice("named", name=cast("Json", wanted)["function"]["name"])
+        return ToolChoice(wanted)
+    return ToolChoice("named", name=record(wanted)["function"]["name"]) if _function(wanted) else None
 
 
 def _function(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    entry = cast("Json", value)
-    function: object = entry.get("function")
-    if entry.get("type") != "function" or not isinstance(function, Mapping):
-        return False
-    return isinstance(cast("Json", function).get("name"), str)
+    entry = record(value)
+    return entry.get("type") == "function" and isinstance(record(entry.get("function")).get("name"), str)
 
 
 def _objects(value: object) -> bool:
-    if not isinstance(value, list) or not value:
-        return False
-    return all(isinstance(entry, dict) for entry in cast("list[object]", value))
+    return bool(entries(value)) and len(records(value)) == len(entries(value))
 
 
 def _repeated(names: list[str]) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 import anyio
 from starlette.responses import Response
@@ -24,7 +23,7 @@ class JsonResponse(Response):
 
     media_type = "application/json"
 
-    def render(self, content: Any) -> bytes:
+    def render(self, content: object) -> bytes:
         """The content as JSON bytes."""
         return json.dumps(content).encode()
 
@@ -52,7 +51,8 @@ class Attended(Response):
 class EventStream(Response):
     """Server-sent events; `hold` is awaited before each, and `cut` ends the connection after that many.
 
-    A cut is an ASGI response without its end: the server drops the connection, the client sees a broken stream.
+    A cut is an ASGI response without its end: the server drops the connection, and the client sees a broken
+    stream.
     """
 
     def __init__(

@@ -160,8 +160,8 @@ class Script(Part):
 
     A request belongs to the script whose key occurs in the request's first human message (the longest key
     wins); each request uses the next turn up. `strict` refuses histories that strict providers refuse
-    (`agent.offline.history`); the `refuse_…`, `require_…` and `only_…` switches are the habits of endpoints that
-    call themselves compatible, `context_limit` is in tokens as `agent.offline.tokens` counts them.
+    (`agent.offline.history`); the `refuse_…`, `require_…` and `only_…` switches are the habits of endpoints
+    that call themselves compatible, `context_limit` is in tokens as `agent.offline.tokens` counts them.
     """
 
     turns: tuple[Turn, ...] = ()

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agent.offline.endpoint import envelope, events
 from agent.offline.refusal import Refusal
 from agent.offline.reply import Reply
-from agent.offline.respond import Attended, CutResponse, EventStream, JsonResponse, refused
+from agent.offline.respond import Attended, CutResponse, EventStream, Hold, JsonResponse, refused
 from agent.offline.stage import Cue
 from agent.offline.tokens import usage
 from agent.offline.wire import Dialect, chunks, completion
@@ -70,7 +70,7 @@ def _usage(cue: Cue, said: Reply) -> dict[str, Any] | None:
     return wanted.wire()
 
 
-def _hold(cue: Cue) -> Any:
+def _hold(cue: Cue) -> Hold | None:
     gate = cue.turn.gate_after_chunks
     if gate is None:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
@@ -23,7 +23,7 @@ class _Server(uvicorn.Server):
         self.listening = anyio.Event()
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         """Leave the process's signal handlers alone; whoever serves decides when to stop."""
         yield
 
@@ -40,7 +40,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, *, port: int = 0) -> AsyncIterator[str]:
+async def serving(app: ASGIApp, *, port: int = 0) -> AsyncGenerator[str]:
     """Serve an app on 127.0.0.1 while the block runs; yields its base URL, such as `http://127.0.0.1:4711/v1`.
 
     Args:

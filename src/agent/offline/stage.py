@@ -14,6 +14,7 @@ from agent.offline.habits import mismatch, refusal
 from agent.offline.refusal import Refusal
 from agent.offline.request import ChatRequest
 from agent.offline.script import Authorization, Script, SeenRequest, Turn
+from agent.offline.shape import record, records
 
 _SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "api-key", "x-api-key", "cookie"})
 
@@ -65,6 +66,7 @@ class Stage:
 
     conversations: dict[str, Conversation] = field(default_factory=dict[str, Conversation])
     seen: list[SeenRequest] = field(default_factory=list[SeenRequest])
+    _count: int = 0
     _arrival: anyio.Event = field(default_factory=anyio.Event)
 
     def put(self, key: str, *, script: Script) -> Conversation:
@@ -98,7 +100,7 @@ class Stage:
             body: Its JSON as it came in.
             headers: Its headers by lower-case name; the values of secret ones are not kept.
         """
-        conversation = None if isinstance(request, Refusal) else self.find(request.messages)
+        conversation = self.find(records(record(body).get("messages")))
         outcome = request if isinstance(request, Refusal) else _decide(conversation, request)
         self._record(outcome, conversation=conversation, body=body, headers=headers)
         return outcome
@@ -120,9 +122,10 @@ class Stage:
         body: object,
         headers: Mapping[str, str],
     ) -> None:
+        self._count += 1
         self.seen.append(
             SeenRequest(
-                n=self.seen[-1].n + 1 if self.seen else 1,
+                n=self._count,
                 key=conversation.key if conversation else None,
                 turn=outcome.number if isinstance(outcome, Cue) else None,
                 refused=outcome.message if isinstance(outcome, Refusal) else None,

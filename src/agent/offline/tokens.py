@@ -14,6 +14,7 @@ from typing import Any
 
 from agent.offline.content import text_of
 from agent.offline.reply import Reply
+from agent.offline.shape import record, records
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]")
 _PIECE = re.compile(rf"{_CJK.pattern}|\s*[^\s\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\uffef]+|\s+")
@@ -68,8 +69,7 @@ def usage(
 
 
 def _message(message: Mapping[str, Any]) -> int:
-    calls: list[Mapping[str, Any]] = message.get("tool_calls") or []
-    functions = [call.get("function") or {} for call in calls]
+    functions = [record(call.get("function")) for call in records(message.get("tool_calls"))]
     called = sum(count(str(each.get("name"))) + count(str(each.get("arguments"))) for each in functions)
     return (
         _PER_MESSAGE + count(text_of(message)) + count(str(message.get("reasoning_content") or "")) + called

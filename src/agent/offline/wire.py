@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
 from agent.offline.reply import Call, Reply
@@ -27,7 +27,7 @@ class Envelope:
     fingerprint: str
     created: int
 
-    def wrap(self, kind: Literal["chat.completion", "chat.completion.chunk"], **fields: Any) -> Json:
+    def wrap(self, kind: Literal["chat.completion", "chat.completion.chunk"], **fields: object) -> Json:
         """An object of that kind with `fields` in it."""
         return {
             "id": self.id,
@@ -123,7 +123,7 @@ def _cut(text: str, *, parts: int | None) -> list[str]:
     if parts is None or not text:
         return pieces(text)
     bounds = [round(len(text) * part / parts) for part in range(parts + 1)]
-    return [text[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(bounds)]
 
 
 def _calls(calls: Sequence[Call], dialect: Dialect) -> Iterator[Json]:

@@ -42,7 +42,7 @@ async def find_customers(
         .order_by(table.id)
         .limit(limit)
     )
-    return tuple(Customer(*row) for row in rows.tuples())
+    return tuple(Customer(*row) for row in rows)
 
 
 async def customer_exists(connection: AsyncConnection, *, tenant: str, customer: str) -> bool:

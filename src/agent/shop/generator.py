@@ -13,7 +13,7 @@ from agent.shop.profiles import Profile, profile_of
 from agent.shop.sales import DAYS, Offer, Row, sales
 from agent.shop.spelling import fold
 
-SEED: Final = 20261101
+SEED: Final = 20261120
 TODAY: Final = date(2026, 11, 1)
 """The day on which the made-up world ends: no date of a past event is later."""
 
@@ -72,6 +72,7 @@ def _people(profile: Profile, random: Random) -> list[Person]:
 
 def _customer(profile: Profile, identity: str, person: Person, random: Random) -> Row:
     address = ".".join(fold(person.latin).replace("-", "").split())
+    spellings = " ".join(dict.fromkeys((person.name, person.latin)))
     email = f"{address}@example.{random.choice(('com', 'org'))}"
     return {
         "tenant": profile.tenant,
@@ -81,7 +82,7 @@ def _customer(profile: Profile, identity: str, person: Person, random: Random) -
         "city": random.choice(profile.cities),
         "language": person.language,
         "joined_on": TODAY - timedelta(days=random.randrange(DAYS, 6 * DAYS)),
-        "search": fold(f"{identity} {email} {person.name} {person.latin}"),
+        "search": fold(f"{identity} {email} {spellings}"),
     }
 
 

@@ -14,7 +14,7 @@ STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 REFUNDABLE: Final[frozenset[Status]] = frozenset({"paid", "packed", "shipped", "delivered", "returned"})
 """States in which money was taken: a placed order is not paid yet, a cancelled one was never charged."""
 
-_DELAYS: Final = (-1, 0, 0, 0, 0, 0, 0, 1, 2, 5)  # days against the promise: three in ten are late
+_DELAYS: Final = (-1, 0, 0, 0, 0, 0, 0, 1, 2, 5)  # days against the promise
 _CANCELLED: Final = 0.04
 _RETURNED: Final = 0.06
 _LOST: Final = 0.015
@@ -41,8 +41,9 @@ def course_of(placed_on: date, *, today: date, promise: tuple[int, int], random:
         random: Drawn from the same number of times for every order.
     """
     promised_on = placed_on + timedelta(days=random.randint(*promise))
-    shipped_on = placed_on + timedelta(days=random.choice((1, 2, 2)))
-    delivered_on = max(shipped_on, promised_on + timedelta(days=random.choice(_DELAYS)))
+    shipped_on = placed_on + timedelta(days=random.choice((1, 1, 2)))
+    arrival = promised_on + timedelta(days=random.choice(_DELAYS))
+    delivered_on = max(shipped_on + timedelta(days=1), arrival)
     cancelled, lost, sent_back = random.random(), random.random(), random.random()
     paid = random.random() < 0.5
     if cancelled < _CANCELLED:

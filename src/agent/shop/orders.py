@@ -143,5 +143,5 @@ async def _lines(
             Line(sku, name, quantity, Money(unit, currency))
             for _number, sku, name, quantity, unit, currency in group
         )
-        for number, group in groupby(rows.tuples().all(), key=lambda row: row[0])
+        for number, group in groupby(rows.all(), key=lambda row: row[0])
     }

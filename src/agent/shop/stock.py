@@ -57,7 +57,7 @@ async def find_products(
         .order_by(table.sku)
         .limit(limit)
     )
-    found = rows.tuples().all()
+    found = rows.all()
     levels = await _levels(connection, tenant=tenant, skus=[sku for sku, *_rest in found])
     return tuple(
         Product(sku, name, category, Money(price, currency), levels.get(sku, ()))
@@ -78,5 +78,5 @@ async def _levels(
         sku: tuple(
             Level(warehouse, available, restock_on) for _sku, warehouse, available, restock_on in group
         )
-        for sku, group in groupby(rows.tuples().all(), key=lambda row: row[0])
+        for sku, group in groupby(rows.all(), key=lambda row: row[0])
     }

@@ -43,7 +43,7 @@ class CustomerTools:
             found = await find_customers(connection, tenant=call.tenant, query=query, limit=MOST + 1)
         if not found:
             raise ToolFailure(
-                f"No customer matches {query!r}. Try the e-mail address, the id or a shorter part of the name."
+                f"No customer matches {query!r}. Try the e-mail address, the id or a part of the name."
             )
         return {
             "query": query,

@@ -51,8 +51,8 @@ class HandbookTools:
             ) from refusal
         if not hits:
             raise ToolFailure(
-                f"The handbook says nothing about {query!r}. Try other keywords once; if there is still nothing, "
-                "say so and do not make up a rule."
+                f"The handbook says nothing about {query!r}. Try other keywords once; if there is still "
+                "nothing, say so and do not make up a rule."
             )
         return {"query": query, "passages": [_passage(hit) for hit in hits]}
 

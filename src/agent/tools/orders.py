@@ -63,7 +63,8 @@ class OrderTools:
         async with self.shop.reading() as connection:
             if not await customer_exists(connection, tenant=call.tenant, customer=wanted):
                 raise ToolFailure(
-                    f"Customer {customer!r} is unknown; expected an id such as C-0001. Find it with customers.find."
+                    f"Customer {customer!r} is unknown; expected an id such as C-0001. "
+                    "Find it with customers.find."
                 )
             orders = await list_orders(
                 connection, tenant=call.tenant, customer=wanted, status=status, limit=limit
@@ -109,7 +110,7 @@ class OrderTools:
                     now=datetime.now(UTC),
                 )
         except ShopRefused as refusal:
-            raise ToolFailure(f"Nothing was refunded. {refusal.detail}") from refusal
+            raise ToolFailure(f"Nothing more was refunded. {refusal.detail}") from refusal
         return {
             "outcome": outcome,
             "refund": entry.id,

@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, create_model
@@ -203,14 +203,24 @@ def _arguments(name: str, run: Run) -> tuple[type[BaseModel], str | None]:
             raise ToolRegistrationError(
                 f"Tool {name!r}: argument {parameter.name!r} has no type; annotate it."
             )
-        if annotation is ToolCall:
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ToolRegistrationError(
+                f"Tool {name!r}: argument {parameter.name!r} takes any number of values or has no name for a "
+                "caller; name each argument."
+            )
+        if annotation is ToolCall and call_argument is None:
             call_argument = parameter.name
             continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        if _holds_call(annotation):
             raise ToolRegistrationError(
-                f"Tool {name!r}: argument {parameter.name!r} takes any number of values; name each argument."
+                f"Tool {name!r}: argument {parameter.name!r} would let the model write the facts of its own "
+                "call; annotate one argument with ToolCall and nothing else."
             )
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (annotation, default)
     model = create_model(f"{wire_name(name)}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
     return model, call_argument
+
+
+def _holds_call(annotation: object) -> bool:
+    return annotation is ToolCall or any(_holds_call(part) for part in get_args(annotation))

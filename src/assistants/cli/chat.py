@@ -5,13 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from rich.console import Console
 from rich.text import Text
+
+from assistants.cli import credential
+from assistants.cli.project import environment
+from assistants.errors import SignalboxError
+from assistants.identity import assistant_id
+from assistants.principal import principal
 
 Kind = Literal["token", "step", "call", "result", "error"]
 
@@ -42,11 +49,13 @@ def shown(event: str, data: Any) -> list[Shown]:  # noqa: ANN401 - the shape dep
 
 def _step(node: str, update: object) -> list[Shown]:
     found = [Shown("step", node)]
-    fields = cast("Mapping[str, Any]", update) if isinstance(update, Mapping) else {}
-    for message in fields.get("messages") or ():
+    fields = cast("Mapping[str, Any]", update if isinstance(update, Mapping) else {})
+    messages: Sequence[Mapping[str, Any]] = fields.get("messages") or ()
+    for message in messages:
         if message.get("type") == "tool":
             found.append(Shown("result", f"{message.get('name')}: {_short(str(message.get('content')))}"))
-        for call in message.get("tool_calls") or ():
+        calls: Sequence[Mapping[str, Any]] = message.get("tool_calls") or ()
+        for call in calls:
             arguments = json.dumps(call.get("args"), ensure_ascii=False)
             found.append(Shown("call", f"{call.get('name')} {arguments}"))
     return found
@@ -54,6 +63,29 @@ def _step(node: str, update: object) -> list[Shown]:
 
 def _short(text: str) -> str:
     return text if len(text) <= _RESULT_SHOWN else f"{text[:_RESULT_SHOWN]}…"
+
+
+async def chat(assistant: str, message: str | None = None, /, *, user: str = "you") -> int:
+    """Talk to an assistant.
+
+    Parameters
+    ----------
+    assistant
+        tenant/name, as 'signalbox ids' prints it.
+    message
+        One question; without it a conversation until the input ends.
+    user
+        Who asks, where a development token is made for it.
+    """
+    tenant, separator, name = assistant.partition("/")
+    if not separator or not name:
+        raise SignalboxError(f"{assistant!r} is not of the form tenant/name; see 'signalbox ids'.")
+    values = environment()
+    bearer = credential.token(principal(f"{tenant}/{user}", {"user"}), values)
+    headers = {"Authorization": f"Bearer {bearer}"}
+    client = get_client(url=credential.url(values), api_key=None, headers=headers)
+    console = Console(soft_wrap=True, highlight=False)
+    return await converse(client, str(assistant_id(tenant, name)), message, console)
 
 
 async def turn(client: LangGraphClient, assistant: str, thread: str, message: str) -> AsyncIterator[Shown]:

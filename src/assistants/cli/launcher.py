@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import sys
@@ -18,7 +17,7 @@ from rich.console import Console
 
 from agent.tools.shipped import registry
 from assistants import configuration
-from assistants.cli import environment as dotenv
+from assistants.cli import dotenv
 from assistants.cli.process import Child, start
 from assistants.errors import CatalogInvalid, ConfigurationInvalid, SignalboxError
 from assistants.graphs import GRAPHS
@@ -94,9 +93,13 @@ def prepare(project: Path, *, port: int, jobs: int, reload: bool) -> Plan:
     dotenv.ensure(project)
     values = dotenv.load(project)
     values.setdefault("SIGNALBOX_ENV", "dev")
+    values.setdefault("LOG_LEVEL", "WARNING")
     for name in ("DATABASE_URI", "REDIS_URI"):  # `langgraph dev` overwrites these two in its process
         if values.get(name):
             values[f"SIGNALBOX_{name}"] = values[name]
+    for name in ("SIGNALBOX_HOME", "SIGNALBOX_CATALOG"):  # the server runs in another folder
+        if values.get(name):
+            values[name] = str(Path(values[name]).absolute())
     settings = Settings.read(values)
     config, found = configuration.read(project / "langgraph.json")
     found += configuration.problems(config) if config is not None else []
@@ -211,16 +214,3 @@ def _banner(plan: Plan, info: Mapping[str, Any]) -> str:
             "Ctrl-C stops everything.",
         ]
     )
-
-
-def project_folder() -> Path:
-    """The project: the folder of `langgraph.json`, from the working directory upwards.
-
-    Raises:
-        StartFailed: There is none.
-    """
-    here = Path(os.getcwd())  # noqa: PTH109 - the path as the shell has it
-    for folder in (here, *here.parents):
-        if (folder / "langgraph.json").is_file():
-            return folder
-    raise StartFailed("No langgraph.json here or above; run this in the project's folder.")

@@ -7,6 +7,7 @@ what a client should know of this deployment, above all whether the answers come
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncGenerator, Mapping
@@ -68,11 +69,9 @@ def authentication_on(environment: Mapping[str, str]) -> None:
     configured: Any = json.loads(environment.get("LANGGRAPH_AUTH") or "null")
     if isinstance(configured, dict) and configured == {"path": AUTH_PATH, "disable_studio_auth": True}:
         return
+    wanted = json.dumps({"path": AUTH_PATH, "disable_studio_auth": True})
     raise ConfigurationInvalid(
-        [
-            "authentication is not on: 'auth' in langgraph.json must be exactly "
-            f'{{"path": "{AUTH_PATH}", "disable_studio_auth": true}}'
-        ]
+        [f"authentication is not on: 'auth' in langgraph.json must be exactly {wanted}"]
     )
 
 
@@ -80,7 +79,7 @@ def authentication_on(environment: Mapping[str, str]) -> None:
 async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     """Make ready before the first request: databases migrated, catalog applied and read back."""
     authentication_on(os.environ)
-    here = deployment()
+    here = await asyncio.to_thread(deployment)
     await store.prepare(here.settings.database)
     await prepare_shop(shop_url(), tenants=sorted(here.catalog.tenants))
     await apply(here.catalog, get_client())

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import MutableMapping
-from typing import Any, cast
+from typing import Any
 
 from langgraph_sdk import Auth, get_client
 from langgraph_sdk.errors import NotFoundError
@@ -21,6 +20,7 @@ from assistants.server import access, door
 from assistants.server.authenticate import Headers, Unauthenticated
 from assistants.server.authenticate import authenticate as identify
 from assistants.server.deployment import control_engine, deployment
+from assistants.server.loopback import busy_threads
 from assistants.server.quota import Exceeded, Quota
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _HTTP = Auth.exceptions.HTTPException
 _quota = Quota(control_engine)
 
 Context = Auth.types.AuthContext
-Value = MutableMapping[str, Any]
+Value = Any  # one typed dict of langgraph-sdk for each action; the server reads what is changed in place
 
 
 @auth.authenticate
@@ -147,14 +147,15 @@ async def search_assistants(ctx: Context, value: Value) -> access.Filter:
 async def create_cron(ctx: Context, value: Value) -> access.Filter:
     """Operators only: the cron carries its assistant's tenant, and no identity of the client's choice."""
     found = _allow(access.crons(_who(ctx), "create"))
-    payload = cast("Value", value.get("payload") or {})
+    payload: dict[str, Any] = value.get("payload") or {}
     assistant = deployment().catalog.by_id(_uuid(payload.get("assistant_id")))
     if assistant is None:
         raise _HTTP(status_code=404, detail=door.NOT_FOUND.detail)
-    configurable = (payload.get("config") or {}).get("configurable") or {}
+    config: dict[str, Any] = payload.get("config") or {}
+    configurable: dict[str, Any] = config.get("configurable") or {}
     for key in [key for key in configurable if key.startswith("langgraph_")]:
         del configurable[key]
-    metadata = cast("Value", value.setdefault("metadata", {}))
+    metadata: dict[str, Any] = value.setdefault("metadata", {})
     metadata["tenant"] = assistant.tenant
     return found
 
@@ -230,8 +231,13 @@ async def _last_assistant(thread: str) -> uuid.UUID | None:
 
 
 async def _spend(tenant: str) -> None:
+    ceilings = deployment().catalog.tenants[tenant].ceilings
+    limit = ceilings.concurrent_runs
+    if limit is not None and await busy_threads(tenant) >= limit:
+        detail = f"Your organisation may have {limit} conversations answered at once and has; try again."
+        raise _HTTP(status_code=429, detail=detail, headers={"retry-after": "1"})
     try:
-        await _quota.take(tenant, deployment().catalog.runs_per_minute(tenant))
+        await _quota.take(tenant, ceilings.runs_per_minute)
     except Exceeded as exceeded:
         raise _HTTP(
             status_code=429, detail=str(exceeded), headers={"retry-after": str(exceeded.retry_after)}
@@ -249,7 +255,7 @@ def _write(value: Value, verdict: door.Admitted) -> None:
     config["configurable"].update(kept)
     config["recursion_limit"] = verdict.recursion_limit
     config.pop("metadata", None)
-    metadata = cast("Value", value["metadata"])
+    metadata: dict[str, Any] = value["metadata"]
     for key in access.RESERVED_THREAD_KEYS:
         metadata.pop(key, None)  # a run's metadata becomes that of a thread it creates
     metadata.update(verdict.metadata)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dotenv import load_dotenv
-
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent.database import Engines
@@ -42,7 +41,9 @@ def deployment() -> Deployment:
         ConfigurationInvalid: A setting is missing or unsafe.
         CatalogInvalid: Catalog files are wrong; the message lists all of them.
     """
-    load_dotenv(Path.cwd() / ".env", override=False)  # for a plain `langgraph dev`; the launcher did it already
+    load_dotenv(
+        Path.cwd() / ".env", override=False
+    )  # for a plain `langgraph dev`; the launcher did it already
     settings = Settings.read()
     catalog = load(catalog_root(settings.catalog), registry=registry, graphs=GRAPHS)
     return Deployment(

@@ -22,7 +22,7 @@ class Exceeded(Exception):
 
     def __init__(self, limit: int, retry_after: int) -> None:
         super().__init__(
-            f"Your organisation may start {limit} runs a minute and has done so; try again in {retry_after} s."
+            f"Your organisation may start {limit} runs a minute and has done so; try again in {retry_after} s"
         )
         self.retry_after = retry_after
 
@@ -45,13 +45,13 @@ class Quota:
         moment = self._clock()
         minute = int(moment // _MINUTE)
         async with writing(self._engine()) as connection:
-            counted = await connection.execute(_count(connection.dialect.name, tenant, minute, limit))
-            if counted.first() is None:
+            counted = await connection.scalar(_count(connection.dialect.name, tenant, minute, limit))
+            if counted is None:
                 raise Exceeded(limit, math.ceil((minute + 1) * _MINUTE - moment))
             await connection.execute(sa.delete(run_counts).where(run_counts.c.minute < minute - _KEPT))
 
 
-def _count(dialect: str, tenant: str, minute: int, limit: int) -> sa.ReturningInsert[tuple[int]]:
+def _count(dialect: str, tenant: str, minute: int, limit: int) -> sa.Executable:
     insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     row = insert(run_counts).values(tenant=tenant, minute=minute, runs=1)
     return row.on_conflict_do_update(

@@ -24,10 +24,16 @@ class Shield:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on everything but the shut paths."""
-        if scope["type"] in {"http", "websocket"} and shut(scope["path"]):
+        if scope["type"] in {"http", "websocket"} and shut(route(scope)):
             await JSONResponse({"detail": "Not Found"}, status_code=404)(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+
+def route(scope: Scope) -> str:
+    """The path as the server's router sees it: below `root_path`, which a mount or a proxy may set."""
+    root, path = scope.get("root_path", ""), str(scope["path"])
+    return path[len(root) :] if path.startswith(f"{root}/") else path
 
 
 def shut(path: str) -> bool:
@@ -45,7 +51,7 @@ class Info:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Rewrite the JSON body of a successful `GET /info`; everything else passes through."""
-        if scope["type"] != "http" or scope["path"] != "/info" or scope["method"] != "GET":
+        if scope["type"] != "http" or route(scope) != "/info" or scope["method"] != "GET":
             await self._app(scope, receive, send)
             return
         start: list[Message] = []

@@ -7,11 +7,12 @@ every ten seconds when a token names an unknown key.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import jwt
@@ -61,8 +62,7 @@ def holder(claims: Mapping[str, Any]) -> Principal:
     subject, tenant, roles = claims.get("sub"), claims.get("tenant"), claims.get("roles")
     if not isinstance(subject, str) or not isinstance(tenant, str) or not isinstance(roles, list):
         raise TokenRefused("expected the claims 'sub', 'tenant' (texts) and 'roles' (a list)")
-    named: list[Any] = roles
-    known = ROLES.intersection(role for role in named if isinstance(role, str))
+    known = ROLES.intersection(role for role in cast("list[object]", roles) if isinstance(role, str))
     if not known:
         raise TokenRefused(f"expected at least one role of {', '.join(sorted(ROLES))}")
     if subject == SERVICE:
@@ -100,6 +100,7 @@ class KeySet:
         self._client = client or httpx.AsyncClient(timeout=5.0)
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched = float("-inf")
+        self._fetching = asyncio.Lock()
 
     async def check(self, token: str) -> Principal:
         """The token's holder.
@@ -111,12 +112,17 @@ class KeySet:
         return holder(_decode(token, key, [key.algorithm_name], self._expectation))
 
     async def _key(self, key_id: str) -> jwt.PyJWK:
-        age = time.monotonic() - self._fetched
-        if age > _KEEP or (key_id not in self._keys and age > _RETRY):
-            await self._fetch()
+        if key_id not in self._keys or self._due(key_id):
+            async with self._fetching:  # who comes while the first keys are on their way waits for them
+                if self._due(key_id):
+                    await self._fetch()
         if key_id not in self._keys:
             raise TokenRefused("it is signed with a key that the identity provider does not publish")
         return self._keys[key_id]
+
+    def _due(self, key_id: str) -> bool:
+        age = time.monotonic() - self._fetched
+        return age > _KEEP or (key_id not in self._keys and age > _RETRY)
 
     async def _fetch(self) -> None:
         self._fetched = time.monotonic()
@@ -124,7 +130,12 @@ class KeySet:
             response = await self._client.get(self._url)
             response.raise_for_status()
             keys = jwt.PyJWKSet.from_dict(response.json()).keys
-        except (httpx.HTTPError, jwt.PyJWTError, ValueError) as error:
+        except (
+            httpx.HTTPError,
+            jwt.PyJWTError,
+            ValueError,
+            AttributeError,
+        ) as error:  # the last: no JSON object
             if self._keys:
                 return  # the last good keys serve until the provider answers again
             raise TokenRefused("the identity provider's keys can't be had right now; try again") from error

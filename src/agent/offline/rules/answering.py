@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -14,13 +14,15 @@ from agent.offline.reply import Call, Reply
 from agent.offline.request import ToolChoice
 from agent.offline.rules.answer import answer
 from agent.offline.rules.offer import Offer, offers
-from agent.offline.rules.plan import Step, finder, plan, supply
+from agent.offline.rules.plan import Step, finder, once, plan, supply
 from agent.offline.rules.structure import Material, structured
 from agent.offline.rules.talk import question, small_talk, written
 from agent.offline.rules.turn import Turn, read_turn
 from agent.offline.rules.words import language
+from agent.offline.shape import Record, record
 from agent.offline.tokens import truncate
 
+_LONG = 200  # characters from which a message without tools is material, not talk
 _KEYS = re.compile(r"[\"'`“]([A-Za-z_]\w*)[\"'`”]")
 
 
@@ -29,7 +31,7 @@ def reply(
     *,
     tools: Sequence[Mapping[str, Any]] = (),
     tool_choice: ToolChoice | None = None,
-    response_format: Mapping[str, Any] | None = None,
+    response_format: Record | None = None,
     parallel: bool = True,
     max_tokens: int | None = None,
     today: date | None = None,
@@ -42,102 +44,98 @@ def reply(
     Args:
         messages: A valid history in OpenAI's wire form.
         tools: The offered tools, as OpenAI's `tools`.
-        tool_choice: `required` calls a tool as long as one is left that was not called in this turn; a named
-            one is always called, its arguments filled from the conversation.
+        tool_choice: `required` calls a tool as long as a harmless one is left that was not called in this
+            turn; a named one is always called, its arguments filled from the conversation.
         response_format: OpenAI's `json_object` or `json_schema`, for the answer.
         parallel: Whether several calls may be made at once.
         max_tokens: The longest text, in tokens; a longer one is cut and ends with `length`.
         today: The day that words like `tomorrow` count from.
     """
     wanted = tool_choice or ToolChoice()
-    turn = read_turn(messages)
-    among = [] if wanted.mode == "none" else offers(tools)
+    offered = offers(tools)
+    stand = _Stand(read_turn(messages), [] if wanted.mode == "none" else offered, today)
     if wanted.mode == "named":
-        among = [offer for offer in among if offer.name == wanted.name]
-        return _called([_forced(among[0], turn, today)], messages)
-    steps = _open_steps(turn, among, today)
+        forced = next(offer for offer in offered if offer.name == wanted.name)
+        return _called([stand.forced(forced)], messages)
+    steps = stand.open_steps()
     ready = [step for step in steps if not step.missing]
     if not ready and wanted.mode == "required":
-        ready = _last_resort(turn, among, today)
+        ready = stand.last_resort()
     if ready:
         return _called(ready if parallel else ready[:1], messages)
-    return _limited(_spoken(turn, steps, offers(tools), response_format, today), max_tokens)
+    text = stand.answer(steps, offered)
+    if response_format is not None and response_format.get("type") != "text":
+        text = json.dumps(stand.structure(response_format), ensure_ascii=False)
+    return _limited(Reply(text), max_tokens)
 
 
-def _open_steps(turn: Turn, among: Sequence[Offer], today: date | None) -> list[Step]:
-    """The steps of the plan that were not called in this turn, those that lack something preceded by a search."""
-    steps: list[Step] = []
-    for step in plan(turn.humans, among=among, today=today):
-        supplied = supply(step, results=turn.results)
-        search = finder(supplied, turn.text, among=among, today=today) if supplied.missing else None
-        steps += [search, supplied] if search else [supplied]
-    return [step for step in dict((step.key, step) for step in steps).values() if step.key not in turn.called]
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where the conversation stands, and the tools that may be called."""
 
+    turn: Turn
+    among: Sequence[Offer]
+    today: date | None
 
-def _forced(offer: Offer, turn: Turn, today: date | None) -> Step:
-    material = Material(_matter(turn), _answered(turn), today)
-    return Step(offer, structured(offer.parameters, material=material))
+    def open_steps(self) -> list[Step]:
+        """The planned calls that were not made in this turn, a search before each that lacks something."""
+        steps: list[Step] = []
+        for planned in plan(self.turn.humans, among=self.among, today=self.today):
+            step = supply(planned, results=self.turn.results)
+            search = finder(step, self.turn.text, among=self.among, today=self.today)
+            steps += [each for each in (search, step) if each and each.key not in self.turn.called]
+        return once(steps)
 
+    def forced(self, offer: Offer) -> Step:
+        """A call with every argument filled."""
+        return Step(offer, record(structured(offer.parameters, material=self.material())))
 
-def _last_resort(turn: Turn, among: Sequence[Offer], today: date | None) -> list[Step]:
-    """A call where one is required and none is asked for: the tool for the answer, else one that only reads.
+    def last_resort(self) -> list[Step]:
+        """A call where one is required and none is asked for: the answer's form, else a tool that reads.
 
-    A class name (`WeatherReport`) is how a client offers a schema for its answer. An effect is never invented.
-    """
-    called = {name for name, _ in turn.called}
-    fresh = [offer for offer in among if offer.name not in called and not offer.acts]
-    shaped = [offer for offer in fresh if offer.name[:1].isupper()]
-    return [_forced(offer, turn, today) for offer in [*shaped, *fresh][:1]]
+        A class name (`WeatherReport`) is how a client offers a schema for its answer. An effect is never
+        invented.
+        """
+        called = {name for name, _ in self.turn.called}
+        fresh = [offer for offer in self.among if offer.name not in called and not offer.acts]
+        return [self.forced(offer) for offer in sorted(fresh, key=lambda each: each.name[:1].islower())[:1]]
 
+    def answer(self, steps: Sequence[Step], offered: Sequence[Offer]) -> str:
+        """The text: what was said since, the results, a question for what is missing, or small talk."""
+        tongue = language(self.turn.text)
+        waiting = [step for step in steps if step.missing]
+        parts = [*self.turn.said, self.told(), question(waiting, tongue=tongue)]
+        if any(parts):
+            return "\n\n".join(part for part in parts if part)
+        if not offered and len(self.turn.text) > _LONG:
+            return written(self.turn.text, instructions=self.turn.instructions)
+        return small_talk(self.turn.text, offers=offered)
 
-def _spoken(
-    turn: Turn,
-    steps: Sequence[Step],
-    among: Sequence[Offer],
-    response_format: Mapping[str, Any] | None,
-    today: date | None,
-) -> Reply:
-    kind = (response_format or {}).get("type", "text")
-    if response_format is None or kind == "text":
-        return Reply(_answer(turn, steps, among))
-    material = Material(_matter(turn), _answered(turn), today)
-    schema = response_format["json_schema"]["schema"] if kind == "json_schema" else _described(turn)
-    return Reply(json.dumps(structured(schema, material=material), ensure_ascii=False))
+    def told(self) -> str:
+        """What the results of this turn say."""
+        return answer(self.turn.results, tongue=language(self.turn.text))
 
+    def material(self) -> Material:
+        """What structured values are made of."""
+        return Material(self.turn.text or self.turn.instructions, self.told(), self.today)
 
-def _answer(turn: Turn, steps: Sequence[Step], among: Sequence[Offer]) -> str:
-    tongue = language(turn.text)
-    parts = [*turn.said, answer(turn.results, tongue=tongue)] if turn.results or turn.said else []
-    waiting = [step for step in steps if step.missing]
-    if waiting:
-        parts.append(question(waiting, tongue=tongue))
-    if parts:
-        return "\n\n".join(part for part in parts if part)
-    if not among and len(turn.text) > 200:
-        return written(turn.text, instructions=turn.instructions)
-    return small_talk(turn.text, offers=among)
+    def structure(self, wanted: Record) -> object:
+        """A value for a response format."""
+        schema = record(record(wanted.get("json_schema")).get("schema")) or self._described()
+        return structured(schema, material=self.material())
 
-
-def _answered(turn: Turn) -> str:
-    return answer(turn.results, tongue=language(turn.text)) if turn.results else ""
-
-
-def _matter(turn: Turn) -> str:
-    return turn.text or turn.instructions
-
-
-def _described(turn: Turn) -> Mapping[str, Any]:
-    """The schema of a JSON object that only the prompt describes: one in its text, or keys in quotes."""
-    prompt = f"{turn.instructions}\n{turn.text}"
-    for match in re.finditer(r"\{", prompt):
-        try:
-            found, _ = json.JSONDecoder().raw_decode(prompt, match.start())
-        except ValueError:
-            continue
-        if "properties" in found:
-            return found
-    keys = list(dict.fromkeys(_KEYS.findall(prompt))) or ["answer"]
-    return {"type": "object", "properties": {key: {"type": "string"} for key in keys}, "required": keys}
+    def _described(self) -> Record:
+        """The schema of an object that only the prompt describes: one in its text, or keys in quotes."""
+        prompt = f"{self.turn.instructions}\n{self.turn.text}"
+        for match in re.finditer(r"\{", prompt):
+            try:
+                found = record(json.JSONDecoder().raw_decode(prompt, match.start())[0])
+            except ValueError:
+                continue
+            if "properties" in found:
+                return found
+        keys = list(dict.fromkeys(_KEYS.findall(prompt))) or ["answer"]
+        return {"type": "object", "properties": {key: {"type": "string"} for key in keys}, "required": keys}
 
 
 def _called(steps: Sequence[Step], messages: Sequence[Mapping[str, Any]]) -> Reply:

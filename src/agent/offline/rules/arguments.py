@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from agent.offline.rules.numbers import assign
+from agent.offline.rules.numbers import assign, fitting
 from agent.offline.rules.offer import Argument, Offer
 from agent.offline.rules.phrase import named_thing, sentence
-from agent.offline.rules.schema import Schema
 from agent.offline.rules.values import Value, values
-from agent.offline.rules.words import identifier, concept, terms
+from agent.offline.rules.words import concept, identifier, terms
+from agent.offline.shape import Record, entries
 
 SURE, LIKELY, ASKED = 0.9, 0.5, 0.25
-"""How fitting a number must be: for an optional argument or from an earlier message, by default, when asked for."""
+"""How well a number must fit: from another message or for an optional argument; by default; when asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Filled:
 
     arguments: Mapping[str, Any]
     missing: tuple[Argument, ...]
-    certain: int
-    remembered: int
+    certain: int = 0
+    remembered: int = 0
     more: tuple[Any, ...] = ()
 
 
@@ -54,23 +54,19 @@ def fill(
         today: The day that words like `tomorrow` count from.
     """
     wanted = [argument for argument in offer.arguments if argument.name not in (known or {})]
-    here = _from(offer, wanted, text, today=today, floor=ASKED if asked else LIKELY)
-    found = {name: each.value for name, each in here.items()}
-    remembered = 0
+    here = _found(offer, wanted, text, today=today, floor=ASKED if asked else LIKELY)
+    there: dict[str, Any] = {}
     for other in elsewhere:
-        lacking = [argument for argument in wanted if argument.required and argument.name not in found]
-        there = _from(offer, lacking, other, today=today, floor=SURE)
-        certain = {name: each.value for name, each in there.items() if each.certain}
-        remembered += len(certain)
-        found |= certain
-    complete = {**(known or {}), **found}
-    ordered = {each.name: complete[each.name] for each in offer.arguments if each.name in complete}
+        lacking = [each for each in wanted if each.required and each.name not in {**here, **there}]
+        found = _found(offer, lacking, other, today=today, floor=SURE)
+        there |= {name: value for name, (value, certain) in found.items() if certain}
+    complete = {**(known or {}), **{name: value for name, (value, _) in here.items()}, **there}
     return Filled(
-        ordered,
-        tuple(argument for argument in offer.required if argument.name not in ordered),
-        certain=sum(here[each.name].certain for each in offer.required if each.name in here),
-        remembered=remembered,
-        more=_more(offer, text, ordered, today=today),
+        {each.name: complete[each.name] for each in offer.arguments if each.name in complete},
+        tuple(argument for argument in offer.required if argument.name not in complete),
+        certain=sum(here[each.name][1] for each in offer.required if each.name in here),
+        remembered=len(there),
+        more=_more(offer, text, complete, today=today),
     )
 
 
@@ -78,96 +74,85 @@ def option(options: Sequence[object], text: str) -> object | None:
     """The enumeration value that a text names, in English or Chinese; `None` when it names none."""
     said, lowered = terms(text), text.lower()
     for value in options:
-        if isinstance(value, str) and value:
-            parts = {concept(part) for part in identifier(value)}
-            if (parts and parts <= said) or re.search(
-                rf"(?<![a-z0-9]){re.escape(value.lower())}(?![a-z0-9])", lowered
-            ):
-                return value
+        parts = {concept(part) for part in identifier(str(value))}
+        plain = rf"(?<![a-z0-9]){re.escape(str(value).lower())}(?![a-z0-9])"
+        if (parts and parts <= said) or (value != "" and re.search(plain, lowered)):
+            return value
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    value: Any
-    certain: bool
-
-
-def _from(
+def _found(
     offer: Offer, wanted: Sequence[Argument], text: str, *, today: date | None, floor: float
-) -> dict[str, _Found]:
+) -> dict[str, tuple[Any, bool]]:
+    """By argument: the value, and whether a pattern found it."""
     at_hand = values(text, today=today)
-    numbers = assign(offer, wanted, text, at_hand, floors=(floor, max(floor, SURE)))
-    found = {
-        name: _Found(_cast(value, _schema(wanted, name)), certain=True) for name, value in numbers.items()
+    numbers = assign(offer, wanted, text, at_hand, floors=(floor, SURE))
+    schemas = {argument.name: argument.schema for argument in wanted}
+    found: dict[str, tuple[Any, bool]] = {
+        name: (_cast(value, schemas[name]), True) for name, value in numbers.items()
     }
     left = [value for value in at_hand if value not in numbers.values()]
     for argument in wanted:
-        if argument.name not in found:
-            for each in _one(offer, argument, text, left):
-                found[argument.name] = each
-                left = [value for value in left if value.text != each.value]
-                break
+        first = next(_values(offer, argument, text, at_hand, left), None)
+        if argument.name in found or first is None:
+            continue
+        found[argument.name] = first
+        left = [value for value in left if value.text != first[0]]
+        if argument.kind == "phrase":
+            text = text.replace(str(first[0]), " " * len(str(first[0])), 1)
     return found
 
 
-def _one(offer: Offer, argument: Argument, text: str, left: Sequence[Value]) -> Iterator[_Found]:
-    if argument.kind == "choice":
-        chosen = argument.schema.get("const", option(argument.schema.get("enum") or [], text))
-        if chosen is not None:
-            yield _Found(chosen, certain=True)
-    elif argument.kind == "flag":
-        if argument.named & terms(text):
-            yield _Found(value=True, certain=True)
-    elif argument.kind in ("date", "email"):
-        yield from (_Found(value.text, certain=True) for value in left if value.kind == argument.kind)
-    elif argument.kind == "code":
-        yield from _coded(argument, text)
-    elif argument.kind == "phrase":
-        yield from _coded(argument, text)
-        yield from _phrase(offer, argument, text, left)
-    elif argument.kind == "sentence":
-        said = sentence(offer, argument, text, left)
-        if said:
-            yield _Found(said, certain=False)
+def _values(
+    offer: Offer, argument: Argument, text: str, at_hand: Sequence[Value], left: Sequence[Value]
+) -> Iterator[tuple[Any, bool]]:
+    """What the text has for one argument that is no number, the best first."""
+    match argument.kind:
+        case "choice":
+            chosen = argument.schema.get("const", option(entries(argument.schema.get("enum")), text))
+            yield from [] if chosen is None else [(chosen, True)]
+        case "flag":
+            yield from [(True, True)] if argument.named & terms(text) else []
+        case "date" | "email":
+            yield from ((value.text, True) for value in left if value.kind == argument.kind)
+        case "code":
+            yield from ((code, True) for code in _coded(argument, text))
+        case "phrase" if argument.required:
+            yield from ((code, True) for code in _coded(argument, text))
+            yield from _phrases(offer, argument, text, at_hand, left)
+        case "sentence" if argument.required or argument.named & terms(text):
+            said = sentence(offer, argument, text, at_hand)
+            yield from [(said, False)] if said else []
+        case _:
+            return
 
 
-def _phrase(offer: Offer, argument: Argument, text: str, left: Sequence[Value]) -> Iterator[_Found]:
-    if not argument.required:
-        return
+def _phrases(
+    offer: Offer, argument: Argument, text: str, at_hand: Sequence[Value], left: Sequence[Value]
+) -> Iterator[tuple[Any, bool]]:
     kinds = ["quoted", *(["email"] if "email" in argument.described else []), "code"]
-    yield from (_Found(value.text, certain=True) for kind in kinds for value in left if value.kind == kind)
-    thing = named_thing(offer, argument, text, left)
-    if thing:
-        yield _Found(thing, certain=False)
+    yield from ((value.text, True) for kind in kinds for value in left if value.kind == kind)
+    thing = named_thing(offer, argument, text, at_hand)
+    yield from [(thing, False)] if thing else []
 
 
-def _coded(argument: Argument, text: str) -> Iterator[_Found]:
-    if argument.shape is not None:
-        yield from (_Found(match[0], certain=True) for match in argument.shape.finditer(text))
+def _coded(argument: Argument, text: str) -> list[str]:
+    return [match[0] for match in argument.shape.finditer(text)] if argument.shape else []
 
 
 def _more(offer: Offer, text: str, found: Mapping[str, Any], *, today: date | None) -> tuple[Any, ...]:
+    """Further values for the only required argument of a reading tool, as in `orders 1001 and 1002`."""
     if len(offer.required) != 1 or offer.acts:
         return ()
     argument = offer.required[0]
-    if argument.kind == "code":
-        others: list[Any] = [each.value for each in _coded(argument, text)]
-    elif argument.kind == "id":
-        at_hand, others = values(text, today=today), []
-        while taken := assign(offer, [argument], text, at_hand, floors=(SURE, SURE)):
-            others.append(_cast(taken[argument.name], argument.schema))
-            at_hand = [value for value in at_hand if value is not taken[argument.name]]
-    else:
-        return ()
+    others: list[Any] = _coded(argument, text) if argument.kind == "code" else []
+    if argument.kind == "id":
+        fit = fitting(offer, argument, text, values(text, today=today), floor=SURE)
+        others = [_cast(value, argument.schema) for value in fit]
     return tuple(dict.fromkeys(each for each in others if each != found.get(argument.name)))
 
 
-def _schema(wanted: Sequence[Argument], name: str) -> Schema:
-    return next(argument.schema for argument in wanted if argument.name == name)
-
-
-def _cast(value: Value, schema: Schema) -> Any:
+def _cast(value: Value, schema: Record) -> str | int | float:
     if schema.get("type") == "string":
         return value.text
     return int(value.amount) if value.amount.is_integer() else value.amount

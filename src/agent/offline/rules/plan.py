@@ -9,16 +9,26 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from agent.offline.rules.arguments import Filled, fill
+from agent.offline.rules.arguments import fill
 from agent.offline.rules.choice import Choice, asks, choose, consult
 from agent.offline.rules.offer import Argument, Offer
 from agent.offline.rules.turn import Human, Result
+from agent.offline.rules.words import concept, language, words
+from agent.offline.shape import entries, parsed, record
 
+_MARKS = ".!?;。？！；，\n"
 _SPLIT = re.compile(
-    r"[.!?;](?=\s|$)|[。？！；，\n]|,?\s+(?:and then|and also|and|then|also|plus)\s+|(?:并且|然后|另外|还有|以及|同时|顺便)",
-    re.I,
+    r"[.!?;](?=\s|$)|[。？！；，\n]|,?\s+(?:and then|and also|and|then|also|plus)\s+"
+    r"|并且|然后|另外|还有|以及|同时|顺便",
+    re.IGNORECASE,
+)
+_DECLINED = re.compile(
+    r"^\W*(?:(?:no(?!\.?\s*\d)|nope|never ?mind|forget (?:it|that)|stop|don't|do not)\b|不用|算了|不要|取消)",
+    re.IGNORECASE,
 )
 _REMEMBERED = 6  # earlier human messages that are looked through for a missing argument
+
+Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +53,20 @@ def plan(humans: Sequence[Human], *, among: Sequence[Offer], today: date | None 
     """
     if not humans or not among:
         return []
-    earlier = [human.text for human in reversed(humans[:-1])][:_REMEMBERED]
-    newest = humans[-1]
-    if newest.asked:
-        waiting = plan(humans[:-1], among=among, today=today)
-        resumed = _resume(waiting, newest.text, among=among, today=today)
+    newest, before = humans[-1], humans[:-1]
+    if newest.asked and not _DECLINED.search(newest.text):
+        waiting = [step for step in plan(before, among=among, today=today) if step.missing]
+        resumed = _resumed(waiting, newest.text, among=among, today=today)
         if resumed:
             return resumed
-    steps = [step for choice in _parts(newest.text, earlier, among, today) for step in _steps(choice)]
-    return _once(_without_background(newest.text, steps))
+    earlier = tuple(human.text for human in reversed(before))[:_REMEMBERED]
+    choices = _Reading(newest.text, earlier, among, today).choices()
+    return once([step for choice in choices for step in _steps(choice)])
+
+
+def once(steps: Sequence[Step]) -> list[Step]:
+    """The steps without repeats, in order."""
+    return list({step.key: step for step in steps}.values())
 
 
 def supply(step: Step, *, results: Sequence[Result]) -> Step:
@@ -63,9 +78,9 @@ def supply(step: Step, *, results: Sequence[Result]) -> Step:
         return step
     found = dict(step.arguments)
     for argument in step.missing:
-        for value in (each for result in results for each in _fields(argument, result.text)):
+        value = next((each for result in results for each in _fields(argument, parsed(result.text))), None)
+        if value is not None:
             found[argument.name] = value
-            break
     missing = tuple(argument for argument in step.missing if argument.name not in found)
     return replace(step, arguments=found, missing=missing)
 
@@ -74,113 +89,125 @@ def finder(step: Step, text: str, *, among: Sequence[Offer], today: date | None)
     """A reading call that may find what a step lacks: a customer's id by the name in the message."""
     for argument in step.missing:
         for offer in among:
-            if offer.acts or offer is step.offer or not offer.named & argument.named:
+            if offer.acts or not offer.required or not offer.named & argument.named:
                 continue
-            filled = fill(offer, text, today=today)
-            if not filled.missing and offer.required:
+            filled = fill(offer, _without(step.offer.named, text), today=today)
+            if not filled.missing and (filled.certain or _names(filled.arguments, text)):
                 return Step(offer, filled.arguments)
     return None
 
 
-def _parts(text: str, earlier: Sequence[str], among: Sequence[Offer], today: date | None) -> Iterator[Choice]:
-    """The tools of a text's parts; a part that no tool serves belongs to the one before it."""
-    spans = _merged(text, among, today)
-    for start, end in spans:
-        part = text[start:end]
-        others = [text[:start] + " " + text[end:]] if len(spans) > 1 else []
-        choice = choose(part, among=among, elsewhere=[*others, *earlier], today=today)
-        choice = choice or consult(part, among=among)
-        if choice:
-            yield choice
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A message's text, what else there is to look in, and the tools it may ask for."""
+
+    text: str
+    earlier: tuple[str, ...]
+    among: Sequence[Offer]
+    today: date | None
+
+    def choices(self) -> list[Choice]:
+        """The tools of the text's parts; a clause that no tool serves belongs to the one before it."""
+        parts: list[tuple[Span, Choice | None]] = []
+        for span in _clauses(self.text):
+            found = self.serve(span)
+            if parts and not (found and parts[-1][1]):
+                parts[-1] = ((parts[-1][0][0], span[1]), parts[-1][1] or found)
+            else:
+                parts.append((span, found))
+        return [choice for choice in map(self.refilled, self.joined(parts)) if choice]
+
+    def serve(self, span: Span) -> Choice | None:
+        """The tool for a part of the text."""
+        part = self.text[slice(*span)]
+        places = (self.text, *self.earlier)
+        choice = choose(part, among=self.among, elsewhere=places, today=self.today)
+        return choice or consult(part, among=self.among)
+
+    def joined(self, parts: list[tuple[Span, Choice | None]]) -> list[tuple[Span, Choice | None]]:
+        """The parts, those that only set the scene for the next one joined with it."""
+        kept: list[tuple[Span, Choice | None]] = []
+        for span, choice in parts:
+            if kept and not asks(self.text) and _background(kept[-1][1], choice):
+                kept[-1] = ((kept[-1][0][0], span[1]), choice)
+            else:
+                kept.append((span, choice))
+        return kept
+
+    def refilled(self, part: tuple[Span, Choice | None]) -> Choice | None:
+        """The tool of a part with arguments from all of it, then from the rest and from earlier messages."""
+        (start, end), choice = part
+        if choice is None:
+            return self.serve((start, end))
+        text, rest = self.text[start:end], f"{self.text[:start]} {self.text[end:]}"
+        filled = fill(choice.offer, text, elsewhere=(rest, *self.earlier), today=self.today)
+        return replace(choice, filled=filled)
 
 
-def _merged(text: str, among: Sequence[Offer], today: date | None) -> list[tuple[int, int]]:
-    spans: list[tuple[int, int]] = []
-    served = False
-    for start, end in _clauses(text):
-        part = text[start:end]
-        found = choose(part, among=among, today=today) or consult(part, among=among)
-        if spans and not (found and served):
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-        served = served or found is not None
-    return spans
-
-
-def _clauses(text: str) -> Iterator[tuple[int, int]]:
+def _clauses(text: str) -> Iterator[Span]:
     start = 0
     for match in _SPLIT.finditer(text):
-        mark = 1 if match[0][0] in ".!?;。？！；，" else 0
         if text[start : match.start()].strip():
-            yield start, match.start() + mark
+            yield start, match.start() + (match[0] in _MARKS)
         start = match.end()
     if text[start:].strip():
         yield start, len(text)
 
 
+def _background(choice: Choice | None, later: Choice | None) -> bool:
+    """Whether a reading part only sets the scene for the next one, which has all of its values."""
+    if choice is None or later is None or choice.offer.acts or not choice.filled.arguments:
+        return False
+    values = {str(value) for value in choice.filled.arguments.values()}
+    return values <= {str(value) for value in later.filled.arguments.values()}
+
+
 def _steps(choice: Choice) -> Iterator[Step]:
-    filled: Filled = choice.filled
+    filled = choice.filled
     yield Step(choice.offer, filled.arguments, filled.missing)
     for value in filled.more:
         yield Step(choice.offer, {**filled.arguments, choice.offer.required[0].name: value})
 
 
-def _resume(waiting: Sequence[Step], text: str, *, among: Sequence[Offer], today: date | None) -> list[Step]:
-    """The waiting steps with what the text adds; empty when it adds nothing or asks for something else."""
-    if not any(step.missing for step in waiting):
-        return []
+def _resumed(waiting: Sequence[Step], text: str, *, among: Sequence[Offer], today: date | None) -> list[Step]:
+    """The waiting steps with what a text adds; empty when it adds nothing or asks for something else."""
     fresh = choose(text, among=among, today=today)
     if fresh and asks(text) and not fresh.filled.missing:
         return []
-    open_steps = [step for step in waiting if step.missing]
-    resumed = [_completed(step, text, today) for step in open_steps]
-    return resumed if resumed != open_steps else []
-
-
-def _completed(step: Step, text: str, today: date | None) -> Step:
-    filled = fill(step.offer, text, known=step.arguments, asked=True, today=today)
-    return replace(step, arguments=filled.arguments, missing=filled.missing)
-
-
-def _without_background(text: str, steps: Sequence[Step]) -> list[Step]:
-    """Without reading steps that only set the scene for a later one: it has all of their values."""
-    if asks(text):
-        return list(steps)
+    filled = [fill(step.offer, text, known=step.arguments, asked=True, today=today) for step in waiting]
+    if all(len(each.missing) == len(step.missing) for each, step in zip(filled, waiting, strict=True)):
+        return []
     return [
-        step
-        for index, step in enumerate(steps)
-        if step.offer.acts or not any(_covers(later, step) for later in steps[index + 1 :])
+        Step(step.offer, each.arguments, each.missing) for each, step in zip(filled, waiting, strict=True)
     ]
 
 
-def _covers(later: Step, step: Step) -> bool:
-    return bool(step.arguments) and set(map(str, step.arguments.values())) <= set(
-        map(str, later.arguments.values())
+def _names(arguments: Mapping[str, Any], text: str) -> bool:
+    """Whether what was found looks like a name: capitalised within the text, or unknown Chinese."""
+    found = [value for value in arguments.values() if isinstance(value, str)]
+    return any(
+        concept(value) == value
+        if language(value) == "zh"
+        else value[:1].isupper() and not text.startswith(value)
+        for value in found
     )
 
 
-def _once(steps: Sequence[Step]) -> list[Step]:
-    return list({step.key: step for step in steps}.values())
+def _without(named: frozenset[str], text: str) -> str:
+    """The text with the words of a tool's name blanked out."""
+    for word in words(text):
+        if word.term in named:
+            text = text[: word.start] + " " * (word.end - word.start) + text[word.end :]
+    return text
 
 
-def _fields(argument: Argument, text: str) -> Iterator[Any]:
-    try:
-        data: object = json.loads(text)
-    except ValueError:
-        data = text
-    for key, value in _walk("", data):
-        fits = argument.shape and isinstance(value, str) and argument.shape.fullmatch(value)
-        if fits or (argument.shape is None and key == argument.name and value is not None):
-            yield value
-
-
-def _walk(key: str, data: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(data, dict):
-        for name, value in data.items():  # pyright: ignore[reportUnknownVariableType]
-            yield from _walk(str(name), value)  # pyright: ignore[reportUnknownArgumentType]
-    elif isinstance(data, list):
-        for value in data:  # pyright: ignore[reportUnknownVariableType]
-            yield from _walk(key, value)
-    else:
-        yield key, data
+def _fields(argument: Argument, data: object, key: str = "") -> Iterator[Any]:
+    """The values in a result that fit an argument: codes of its shape, or a field of its name."""
+    for name, value in record(data).items():
+        yield from _fields(argument, value, name)
+    for value in entries(data):
+        yield from _fields(argument, value, key)
+    if argument.shape is not None:
+        yield from [data] if isinstance(data, str) and argument.shape.fullmatch(data) else []
+    elif key == argument.name and isinstance(data, str | int | float):
+        yield data

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
-
-Schema = Mapping[str, Any]
+from agent.offline.shape import Record, entries, record, records
 
 
-def resolved(schema: Schema, *, root: Schema) -> Schema:
+def resolved(schema: Record, *, root: Record) -> Record:
     """The schema that a value is made for: no `$ref`, and of alternatives the first that is not null.
 
     Args:
         schema: The schema, possibly a reference into `root`.
         root: The whole schema, whose `$defs` (or `definitions`) hold what is referred to.
     """
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
+    if isinstance(schema.get("$ref"), str):
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return resolved({**_target(reference, root), **rest}, root=root)
+        return resolved({**_target(schema["$ref"], root), **rest}, root=root)
     for key in ("anyOf", "oneOf", "allOf"):
-        if schema.get(key):
-            rest = {name: value for name, value in schema.items() if name != key}
-            chosen = [each for each in schema[key] if each.get("type") != "null"] or schema[key]
-            merged = {name: value for each in _used(key, chosen) for name, value in each.items()}
-            return resolved({**merged, **rest}, root=root)
-    types = schema.get("type")
-    if isinstance(types, list):
-        kept = [each for each in cast("list[str]", types) if each != "null"]
-        return {**schema, "type": kept[0] if kept else "null"}
-    return schema
+        if records(schema.get(key)):
+            return resolved(_narrowed(schema, key), root=root)
+    types = entries(schema.get("type"))
+    return {**schema, "type": next((each for each in types if each != "null"), "null")} if types else schema
 
 
-def nullable(schema: Schema) -> bool:
+def nullable(schema: Record) -> bool:
     """Whether `null` is a value of the schema."""
-    if "null" in (schema.get("type"), *(schema["type"] if isinstance(schema.get("type"), list) else ())):
-        return True
-    return any(each.get("type") == "null" for key in ("anyOf", "oneOf") for each in schema.get(key) or [])
+    alternatives = [*records(schema.get("anyOf")), *records(schema.get("oneOf")), schema]
+    return any("null" in (each.get("type"), *entries(each.get("type"))) for each in alternatives)
 
 
-def _used(key: str, chosen: list[Schema]) -> list[Schema]:
-    return chosen if key == "allOf" else chosen[:1]
+def _narrowed(schema: Record, key: str) -> Record:
+    rest = {name: value for name, value in schema.items() if name != key}
+    parts = records(schema[key])
+    chosen = [part for part in parts if part.get("type") != "null"] or parts
+    used = chosen if key == "allOf" else chosen[:1]
+    return {**{name: value for part in used for name, value in part.items()}, **rest}
 
 
-def _target(reference: str, root: Schema) -> Schema:
-    found: Any = root
+def _target(reference: str, root: Record) -> Record:
+    found = root
     for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part, {}) if isinstance(found, Mapping) else {}
-    return cast("Schema", found)
+        found = record(found.get(part))
+    return found

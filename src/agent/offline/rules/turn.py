@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.offline.content import text_of
+from agent.offline.shape import parsed, records
 
-_FRAME = re.compile(r"<([a-z][\w-]*)((?:\s[^<>]*)?)>(.*)</\1>", re.I | re.S)
+_FRAME = re.compile(r"<([a-z][\w-]*)(?:\s[^<>]*)?>(.*)</\1>\s*$", re.IGNORECASE | re.DOTALL)
+_JSON = ("{", "[")
 _ASKED = ("?", "？")
 
 
@@ -28,7 +30,7 @@ class Human:
     """A message of a person; `asked` tells that the model had put a question just before."""
 
     text: str
-    asked: bool
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Turn:
     """The newest human message and what followed: `humans` has every one, the newest last.
 
     `called` are the calls since then as (tool, canonical arguments), `results` their answers in order, `said`
-    the texts without calls that assistants gave since then.
+    the texts without calls that assistants gave since then, `instructions` the system messages.
     """
 
     humans: tuple[Human, ...]
@@ -52,13 +54,13 @@ class Turn:
 
 
 def read_turn(messages: Sequence[Mapping[str, Any]]) -> Turn:
-    """Read a conversation in OpenAI's wire form."""
+    """Read a valid conversation in OpenAI's wire form."""
     last = max((index for index, each in enumerate(messages) if each.get("role") == "user"), default=-1)
     since = messages[last + 1 :]
     calls = {
-        call["id"]: (str(call["function"]["name"]), canonical(call["function"]["arguments"]))
+        str(call["id"]): (str(call["function"]["name"]), canonical(call["function"]["arguments"]))
         for message in since
-        for call in message.get("tool_calls") or []
+        for call in records(message.get("tool_calls"))
     }
     return Turn(
         humans=_humans(messages),
@@ -66,7 +68,7 @@ def read_turn(messages: Sequence[Mapping[str, Any]]) -> Turn:
         results=tuple(
             Result(*calls[message["tool_call_id"]], unframed(text_of(message)))
             for message in since
-            if message.get("role") == "tool" and message.get("tool_call_id") in calls
+            if message.get("role") == "tool"
         ),
         said=tuple(
             text_of(message)
@@ -80,11 +82,8 @@ def read_turn(messages: Sequence[Mapping[str, Any]]) -> Turn:
 
 
 def canonical(arguments: str) -> str:
-    """The arguments as JSON with sorted keys, or the text as it is when it is not JSON."""
-    try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except ValueError:
-        return arguments
+    """The arguments as JSON with sorted keys; text that is not JSON becomes a JSON string."""
+    return json.dumps(parsed(arguments), sort_keys=True)
 
 
 def unframed(text: str) -> str:
@@ -92,15 +91,9 @@ def unframed(text: str) -> str:
 
     Whatever a frame says before its tags (a warning that data is not an instruction) goes as well.
     """
-    match = _FRAME.search(text)
-    while (
-        match
-        and not text[: match.start()].lstrip().startswith(("{", "["))
-        and not text[match.end() :].strip()
-    ):
-        text = match[3].strip()
-        match = _FRAME.search(text)
-    return text.strip()
+    plain = text.strip()
+    match = None if plain.startswith(_JSON) else _FRAME.search(plain)
+    return unframed(match[2]) if match else plain
 
 
 def _humans(messages: Sequence[Mapping[str, Any]]) -> tuple[Human, ...]:
@@ -108,6 +101,6 @@ def _humans(messages: Sequence[Mapping[str, Any]]) -> tuple[Human, ...]:
     before = ""
     for message in messages:
         if message.get("role") == "user":
-            humans.append(Human(text_of(message), before.rstrip().endswith(_ASKED)))
+            humans.append(Human(text_of(message), asked=before.rstrip().endswith(_ASKED)))
         before = text_of(message) if message.get("role") == "assistant" else ""
     return tuple(humans)

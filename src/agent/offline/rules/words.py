@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
 from agent.offline.rules.lexicon import (
     CHINESE_READING,
-    CHINESE_STOPWORDS,
     CONCEPTS,
+    NEGATIONS,
     PHRASES,
     READING,
     RELATED,
@@ -22,9 +22,13 @@ Language = Literal["en", "zh"]
 Kind = Literal["content", "stop", "reading"]
 
 _CJK = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[^\W\d_{_CJK}](?:[^\W_{_CJK}]|['’-](?=[^\W\d_]))*|\d+(?:[.,]\d+)*|[{_CJK}]+")
+_LETTER = rf"[^\W\d_{_CJK}]"
+_TOKEN = re.compile(rf"{_LETTER}(?:[^\W_{_CJK}]|['’-](?={_LETTER}))*|\d+(?:[.,]\d+)*|[{_CJK}]+")
 _CHINESE = re.compile(rf"[{_CJK}]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\W]+")
+_FORMS = MappingProxyType({form: name for name, forms in CONCEPTS.items() for form in forms.split()})
+_CHINESE_WORDS = frozenset(word for word in (*_FORMS, *STOPWORDS, *CHINESE_READING) if _CHINESE.match(word))
+_LONGEST = max(len(word) for word in _CHINESE_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ def terms(text: str) -> set[str]:
     found = {concept for phrase, concept in PHRASES.items() if phrase in lowered}
     for word in words(text):
         if word.kind == "content":
-            found |= _pairs(word)
+            found |= _counted(word)
     return found
 
 
@@ -77,6 +81,28 @@ def related(found: set[str]) -> set[str]:
 def reading(text: str) -> set[str]:
     """The verbs of reading in a text, in English."""
     return {word.term for word in words(text) if word.kind == "reading"}
+
+
+def plural(text: str) -> bool:
+    """Whether an English word of the text is a plural, as in `which orders`."""
+    return any(word.kind == "content" and word.text.lower() == f"{word.term}s" for word in words(text))
+
+
+def negated(text: str, verbs: Collection[str]) -> bool:
+    """Whether every one of the verbs in a text stands right after a negation, as in `don't refund`.
+
+    In Chinese it may stand anywhere before, as in `不要给订单1001退款`.
+    """
+    found = words(text)
+    places = [index for index, word in enumerate(found) if word.term in verbs]
+    window = len(found) if language(text) == "zh" else 2
+    before = [{word.text.lower() for word in found[max(0, place - window) : place]} for place in places]
+    return bool(before) and all(near & NEGATIONS for near in before)
+
+
+def first_term(text: str) -> str | None:
+    """The concept of the first word that says something, such as the verb of an order."""
+    return next((word.term for word in words(text) if word.kind != "stop"), None)
 
 
 def identifier(name: str) -> list[str]:
@@ -93,51 +119,47 @@ def concept(word: str) -> str:
 def _english(text: str, start: int) -> Word:
     lowered = text.lower().replace("’", "'").removesuffix("'s")
     end = start + len(text)
-    if lowered in STOPWORDS:
+    if lowered in STOPWORDS or f"{lowered}'s" in STOPWORDS:
         return Word(text, start, end, lowered, "stop")
-    kind: Kind = "reading" if lowered in READING else "content"
-    return Word(text, start, end, concept(lowered), kind)
+    return Word(text, start, end, concept(lowered), "reading" if lowered in READING else "content")
 
 
 def _chinese(run: str, start: int) -> Iterator[Word]:
-    loose = 0
-    position = 0
+    loose = position = 0
     while position < len(run):
         known = _longest(run, position)
         if known is None:
             position += 1
             continue
-        if loose < position:
-            yield _loose(run, loose, position, start)
+        yield from _loose(run[loose:position], start + loose)
         yield _known(known, start + position)
-        position += len(known)
-        loose = position
-    if loose < len(run):
-        yield _loose(run, loose, len(run), start)
+        loose = position = position + len(known)
+    yield from _loose(run[loose:], start + loose)
 
 
 def _longest(run: str, position: int) -> str | None:
-    for length in range(min(_LONGEST, len(run) - position), 0, -1):
-        if run[position : position + length] in _CHINESE_WORDS:
-            return run[position : position + length]
-    return None
+    ends = range(min(position + _LONGEST, len(run)), position, -1)
+    return next((run[position:end] for end in ends if run[position:end] in _CHINESE_WORDS), None)
 
 
-def _loose(run: str, start: int, end: int, offset: int) -> Word:
-    return Word(run[start:end], offset + start, offset + end, run[start:end], "content")
+def _loose(text: str, start: int) -> Iterator[Word]:
+    if text:
+        yield Word(text, start, start + len(text), text, "content")
 
 
 def _known(text: str, start: int) -> Word:
     end = start + len(text)
     if text in CHINESE_READING:
         return Word(text, start, end, CHINESE_READING[text], "reading")
-    return Word(text, start, end, concept(text), "stop" if text in CHINESE_STOPWORDS else "content")
+    return Word(text, start, end, concept(text), "stop" if text in STOPWORDS else "content")
 
 
-def _pairs(word: Word) -> set[str]:
+def _counted(word: Word) -> set[str]:
     term = word.term
-    if word.term != word.text or not _CHINESE.match(term) or len(term) < 3:
-        return {term} if not term[:1].isdigit() else set()
+    if term[0].isdigit():
+        return set()
+    if term != word.text or not _CHINESE.match(term) or len(term) < 3:
+        return {term}
     return {term[index : index + 2] for index in range(len(term) - 1)}
 
 
@@ -146,16 +168,5 @@ def _singular(word: str) -> str:
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes")):
         return word[:-2]
-    plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
-    return word[:-1] if plural else word
-
-
-def _forms() -> Mapping[str, str]:
-    return MappingProxyType({form: name for name, forms in CONCEPTS.items() for form in forms.split()})
-
-
-_FORMS = _forms()
-_CHINESE_WORDS = frozenset(
-    {form for form in _FORMS if _CHINESE.match(form)} | CHINESE_STOPWORDS | set(CHINESE_READING)
-)
-_LONGEST = max(len(word) for word in _CHINESE_WORDS)
+    plural_form = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return word[:-1] if plural_form else word

@@ -1,0 +1,32 @@
+"""Calls from the server to itself on behalf of the platform, for facts that no single caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from langgraph_sdk import get_client
+from langgraph_sdk.client import LangGraphClient
+
+from assistants.principal import PLATFORM
+
+
+@asynccontextmanager
+async def platform(actor: str) -> AsyncGenerator[LangGraphClient]:
+    """A client of this very server that acts as the operator `platform/<actor>`.
+
+    The user is set in the way of the server's own `with_user` (server facts, section 11), so the access rules
+    apply to these calls too.
+    """
+    # Imported here: outside a server process langgraph_api refuses to load.
+    from langgraph_api.auth.custom import SimpleUser  # noqa: PLC0415
+    from langgraph_api.utils import with_user  # noqa: PLC0415
+
+    async with with_user(SimpleUser(f"{PLATFORM}/{actor}"), ["operator"]):
+        yield get_client()
+
+
+async def busy_threads(tenant: str) -> int:
+    """How many threads of a tenant have a run waiting or under way."""
+    async with platform("door") as client:
+        return await client.threads.count(metadata={"tenant": tenant}, status="busy")
