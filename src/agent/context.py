@@ -115,9 +115,9 @@ class Stamp(Part):
 class AgentContext(Part):
     """Everything an assistant can set for a run, and the stamp that lets it start."""
 
-    tenant: str = Field(description="Slug of the tenant whose data this run may touch.")
-    assistant: str = Field(description="Name of the assistant within its tenant.")
-    release: str = Field(description="sha256 (hexadecimal) of the release that serves the run.")
+    tenant: str = Field(default="", description="Slug of the tenant whose data this run may touch.")
+    assistant: str = Field(default="", description="Name of the assistant within its tenant.")
+    release: str = Field(default="", description="sha256 (hexadecimal) of the release that serves the run.")
     model: ModelChoice | None = Field(default=None, description="No model: the run is refused.")
     prompt: str = Field(default="", description="System prompt, rendered.")
     tools: tuple[str, ...] = Field(default=(), description="Names of the tools that may be used.")

@@ -95,6 +95,6 @@ def _target(where: str, path: object, why: str) -> list[str]:
         return [f"{where} is {path!r}; expected 'package.module:name'"]
     try:
         loaded = importlib.import_module(module)
-    except ImportError as error:
-        return [f"{where}: module {module!r} can't be imported ({error})"]
+    except Exception as error:  # noqa: BLE001 - a module may fail in any way while it is imported
+        return [f"{where}: module {module!r} can't be imported ({type(error).__name__}: {error})"]
     return [] if hasattr(loaded, name) else [f"{where}: module {module!r} has no {name!r}"]

@@ -26,6 +26,9 @@ VARIABLE: Final = "SIGNALBOX_CATALOG"
 LARGEST: Final = 256 * 1024
 """The largest file that is read, in bytes."""
 
+# No link is followed and no pipe is waited for, whatever has happened to the file since it was listed.
+_FLAGS: Final = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+
 
 def catalog_root(named: Path | None = None) -> Path:
     """The catalog's directory: the one that is named (by `SIGNALBOX_CATALOG`), else the shipped catalog."""
@@ -95,12 +98,15 @@ class Folder:
         return "" if near is None else f"; did you mean {near!r}?"
 
     def _content(self, path: str) -> bytes | None:
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self.root / path, flags)
-        with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor, opened without following links
+        """Up to one byte more than the largest file; `None` for anything but a regular file."""
+        descriptor = os.open(self.root / path, _FLAGS)
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
-            return file.read(LARGEST + 1)
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(LARGEST + 1)
+        finally:
+            os.close(descriptor)
 
 
 def survey(root: Path) -> tuple[Folder | None, list[Problem]]:

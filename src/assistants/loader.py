@@ -102,15 +102,21 @@ class _Loading:
             self._report(Place(file), f"the file is missing; {expected}")
             return None
         tree, whole = self._library.tree(file)
-        return self._validated(model, tree, whole=whole, stand_ins=STAND_INS)
+        return None if tree is None else self._validated(model, tree, whole=whole)
+
+    def _validated(self, model: type[Model], tree: Node, *, whole: bool) -> Draft[Model]:
+        draft, problems = validate(model, tree, partial=not whole, stand_ins=STAND_INS)
+        self._problems += problems
+        return draft
 
     def _base(self, file: str) -> None:
         draft = self._merged(file, partial=True)
-        name = draft.tree.find(("name",)) if draft is not None else None
+        if draft is None:
+            return
+        name = draft.tree.find(("name",))
         if name is not None:
             self._report(name.named, "name: a base has none; the files that extend it do")
-        if draft is not None:
-            self._source(draft)
+        self._source(draft)
 
     def _outlines(self, tenancy: Tenancy) -> Iterator[Outline]:
         for file in self._library.assistants(f"{TENANTS}/{tenancy.slug}"):
@@ -142,10 +148,8 @@ class _Loading:
         lineage = self._inheritance.lineage(file)
         if lineage is None:
             return None
-        whole = lineage.whole and not partial
-        draft = self._validated(AssistantSpec, lineage.tree, whole=whole, stand_ins={})
-        if draft is not None:
-            self._problems += rules.deployed(draft, tools=self._tools, graphs=self._graphs)
+        draft = self._validated(AssistantSpec, lineage.tree, whole=lineage.whole and not partial)
+        self._problems += rules.deployed(draft, tools=self._tools, graphs=self._graphs)
         return draft
 
     def _prompt(self, draft: Draft[AssistantSpec], file: str) -> str:
@@ -171,15 +175,6 @@ class _Loading:
             return None
         content = self._library.text(path)
         return None if content is None else Prompt.of(content, Place(path))
-
-    def _validated(
-        self, model: type[Model], tree: Node | None, *, whole: bool, stand_ins: Mapping[str, Node]
-    ) -> Draft[Model] | None:
-        if tree is None:
-            return None
-        draft, problems = validate(model, tree, partial=not whole, stand_ins=stand_ins)
-        self._problems += problems
-        return draft
 
     def _report(self, place: Place, message: str) -> None:
         self._problems.append(place.problem(message))

@@ -27,7 +27,7 @@ class Settings:
 
     environment: Environment
     home: Path
-    database: str
+    database: str = field(repr=False)  # its URL may hold a password
     model_mode: ModelMode
     catalog: Path | None
     jwks_url: str | None
@@ -43,7 +43,8 @@ class Settings:
         Raises:
             ConfigurationInvalid: All problems at once, such as a production server without a real secret.
         """
-        values = {key: value for key, value in (environment or os.environ).items() if value}
+        given = os.environ if environment is None else environment
+        values = {key: value for key, value in given.items() if value}
         home = Path(values.get("SIGNALBOX_HOME", ".signalbox"))
         catalog = values.get("SIGNALBOX_CATALOG")
         mode = values.get("SIGNALBOX_ENV", "prod")

@@ -21,9 +21,10 @@ STAND_INS: Final[Mapping[str, Node]] = MappingProxyType(
         "slug": Node("unknown", _NOWHERE),
         "ring": Node("unknown", _NOWHERE),
         "timezone": Node("UTC", _NOWHERE),
+        "rings": Node((Node("unknown", _NOWHERE),), _NOWHERE),
     }
 )
-"""What a tenant's file is judged with where a required key of it is unsound."""
+"""What a tenant's file and the list of rings are judged with where a required key is unsound."""
 
 
 @dataclass(frozen=True, slots=True)

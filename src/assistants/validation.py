@@ -68,26 +68,23 @@ class Draft(Generic[Model]):
         return not any(_related(path, broken) for broken in self.damaged)
 
 
-Validated = tuple[Draft[Model] | None, list[Problem]]
-
-
 def validate(
     model: type[Model],
     tree: Node,
     *,
     partial: bool = False,
     stand_ins: Mapping[str, Node] = MappingProxyType({}),
-) -> Validated[Model]:
+) -> tuple[Draft[Model], list[Problem]]:
     """Check `tree` against `model`.
 
     Args:
         model: A model whose fields say what is allowed.
         tree: The values.
         partial: Whether what is missing may come from another file (a base), so that it is no problem.
-        stand_ins: Values for keys that the model requires, so that the rest can be judged without them.
+        stand_ins: Values for the keys that the model requires, so that the rest can be judged without them.
 
     Returns:
-        The draft and the problems. The draft is `None` when too little is sound for the model.
+        The draft and the problems.
     """
     problems: list[Problem] = []
     damaged: set[Path] = {()} if partial else set()
@@ -97,16 +94,27 @@ def validate(
             spec = model.model_validate_json(json.dumps(tree.plain()), strict=True)
             return Draft(spec, tree, frozenset(damaged)), problems
         except ValidationError as invalid:
-            found = invalid.errors(include_url=False, include_input=False)
+            found = _own(invalid.errors(include_url=False, include_input=False))
         problems += [_problem(model, error, tree) for error in found if error["type"] not in silent]
         broken = {_broken(error) for error in found}
         absent = {str(error["loc"][0]) for error in found if _broken(error) == ()}
         damaged |= (broken - {()}) | {(key,) for key in absent}
         damaged |= {_meant(model, error) for error in found if error["type"] == _UNKNOWN}
-        if not absent <= stand_ins.keys():
-            return None, problems
         tree = _with(_without(tree, broken), {key: stand_ins[key] for key in absent})
         silent = _CONSEQUENT
+
+
+def _own(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """The errors that do not follow from others: a list is not too short because its items are wrong."""
+    paths = [error["loc"] for error in errors]
+    return [
+        error
+        for error in errors
+        if error["type"] != "too_short"
+        or not any(
+            len(path) > len(error["loc"]) and path[: len(error["loc"])] == error["loc"] for path in paths
+        )
+    ]
 
 
 def _problem(model: type[BaseModel], error: ErrorDetails, tree: Node) -> Problem:

@@ -65,15 +65,20 @@ class Agent:
         self, text: str, *, thread: str, context: AgentContext | None = None, stamped: bool = True
     ) -> list[BaseMessage]:
         """One turn; the thread's messages afterwards."""
+        sent = {"messages": [{"role": "user", "content": text}]}
+        result = await self.invoke(sent, thread=thread, context=context, stamped=stamped)
+        return result["messages"]
+
+    async def invoke(
+        self, sent: Any, *, thread: str, context: AgentContext | None = None, stamped: bool = True
+    ) -> dict[str, Any]:
+        """One run with any input; the graph's output."""
         context = context or self.context()
         key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant=ASSISTANT)
         if stamped:
             stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET.encode())
             context = context.model_copy(update={"stamp": stamp})
-        result = await self.graph.ainvoke(
-            {"messages": [{"role": "user", "content": text}]}, config=self.config(key), context=context
-        )
-        return result["messages"]
+        return await self.graph.ainvoke(sent, config=self.config(key), context=context)
 
     @staticmethod
     def config(key: RunKey) -> Any:

@@ -9,33 +9,18 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 
 from agent.offline.script import ScriptedCall, Turn
+from tests.support.dialogue import SUPPORT, Json, ask, message, new_thread
 from tests.support.endpoint import Conversation, Endpoint
 from tests.support.server import Server, assistant
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
-SUPPORT = assistant("acme/support")
-
-
-def message(text: str) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": text}]}
-
 
 def look_up(number: int) -> Turn:
     return Turn(content="", tool_calls=(ScriptedCall(name="orders_get", args={"number": number}),))
-
-
-async def ask(client: LangGraphClient, thread: str, text: str, *, to: str = SUPPORT) -> list[dict[str, Any]]:
-    values: Any = await client.runs.wait(thread, to, input=message(text))
-    return values["messages"]
-
-
-async def new_thread(client: LangGraphClient) -> str:
-    return str((await client.threads.create())["thread_id"])
 
 
 async def test_an_order_is_looked_up_and_the_answer_streams(running: Server, model: Endpoint) -> None:
@@ -51,13 +36,14 @@ async def test_an_order_is_looked_up_and_the_answer_streams(running: Server, mod
         input=message(talk.says("Where is order 1001?")),
         stream_mode=["messages-tuple", "updates"],
     )
-    async for part in stream:
+    async for event in stream:
+        part: Json = event
         if part.event == "messages" and part.data[0]["type"] == "AIMessageChunk":
             tokens.append(part.data[0]["content"])
         if part.event == "updates":
             nodes += part.data
-            updates = [m for update in part.data.values() for m in update["messages"]]
-            results += [json.loads(m["content"]) for m in updates if m["type"] == "tool"]
+            changes: list[Json] = [m for update in part.data.values() for m in update["messages"]]
+            results += [json.loads(m["content"]) for m in changes if m["type"] == "tool"]
     spoken = [piece for piece in tokens if piece]
     assert len(spoken) >= 3
     assert "".join(spoken) == f"It is {status} now."

@@ -29,7 +29,9 @@ class Conversation:
 
     async def requests(self, *, wait_for: int = 0) -> list[SeenRequest]:
         """The requests that the endpoint saw of this conversation; waits until there are `wait_for`."""
-        answer = await self.client.get(f"/script/{self.key}/requests", params={"wait_for": wait_for, "timeout": 40})
+        answer = await self.client.get(
+            f"/script/{self.key}/requests", params={"wait_for": wait_for, "timeout": 40}
+        )
         answer.raise_for_status()
         return list(SeenRequests.model_validate(answer.json()).requests)
 

@@ -129,7 +129,10 @@ async def _ready(running: Server) -> None:
             if running.process.returncode is not None:
                 raise AssertionError(f"the server ended:\n{running.log.read_text()[-4000:]}")
             try:
-                if (await client.get(f"{running.url}/ok")).is_success:
+                if (
+                    await client.get(f"{running.url}/ok")
+                ).is_success and "Ctrl-C stops" in running.log.read_text():
                     return
+                await asyncio.sleep(0.05)
             except httpx.TransportError:
                 await asyncio.sleep(0.1)

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ LARGEST: Final = 1_000_000
 """The largest document that is read, in bytes."""
 
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
-_PACKAGE: Final = "assistants"  # the installed package whose files are the shipped catalog; never imported
+_PACKAGE: Final = "assistants"  # whose files are the shipped catalog; found, never imported
 
 Fingerprint = tuple[tuple[str, int, int], ...]
 
@@ -38,9 +38,18 @@ class _Shelf:
 
 
 def catalog_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """The catalog: `SIGNALBOX_CATALOG`, or else the one that is shipped with the installation."""
+    """The catalog: `SIGNALBOX_CATALOG`, or else the one that is shipped with the installation.
+
+    Raises:
+        HandbookRefused: None is named and none is installed.
+    """
     given = environment.get("SIGNALBOX_CATALOG")
-    return Path(given) if given else Path(str(files(_PACKAGE).joinpath("catalog")))
+    if given:
+        return Path(given)
+    package = find_spec(_PACKAGE)
+    if package is None or not package.submodule_search_locations:
+        raise HandbookRefused("There is no catalog: name its directory in SIGNALBOX_CATALOG.")
+    return Path(package.submodule_search_locations[0]) / "catalog"
 
 
 class Library:

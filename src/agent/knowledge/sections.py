@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from types import MappingProxyType
 from typing import Final
 
@@ -70,7 +70,7 @@ def _is_word(letter: str) -> bool:
 
 
 def _cut(markdown: str) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    seen: Counter[str] = Counter()
+    used: set[str] = set()
     path: tuple[str, ...] = ()
     anchor = ""
     body: list[str] = []
@@ -82,9 +82,14 @@ def _cut(markdown: str) -> Iterator[tuple[tuple[str, ...], str, str]]:
         body = []
         path = (*path[: level - 1], line)
         plain = slug(line)
-        anchor = f"{plain}-{seen[plain]}" if seen[plain] else plain
-        seen[plain] += 1
+        anchor = next(name for name in _numbered(plain) if name not in used)
+        used.add(anchor)
     yield path, anchor, "\n".join(body).strip()
+
+
+def _numbered(plain: str) -> Iterator[str]:
+    yield plain
+    yield from (f"{plain}-{number}" for number in count(1))
 
 
 def _lines(markdown: str) -> Iterator[tuple[int, str]]:

@@ -49,7 +49,7 @@ def context_of(runtime: Runtime[Any] | ToolRuntime[Any, Any]) -> AgentContext:
         RunRefused: The run has none, as when it was started by graph name.
     """
     context: object = runtime.context
-    if not isinstance(context, AgentContext):
+    if not isinstance(context, AgentContext) or not context.tenant:
         raise RunRefused("This run has no assistant behind it; run one of the assistants of the catalog.")
     return context
 

@@ -19,7 +19,11 @@ _READ = 65_536  # bytes
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until SIGTERM, SIGINT or, with `--until-eof`, the end of stdin."""
-    asyncio.run(_serve(_options(arguments)))
+    options = _options(arguments)
+    try:
+        asyncio.run(_serve(options))
+    except OSError as error:
+        sys.exit(str(error.strerror))
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

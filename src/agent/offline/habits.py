@@ -34,7 +34,7 @@ def refusal(script: Script, *, request: ChatRequest, call: int) -> Refusal | Non
             return Refusal(complaint)
     tokens = prompt_tokens(request.messages, tools=request.tools)
     if script.context_limit is not None and tokens > script.context_limit:
-        return context_exceeded(limit=script.context_limit, tokens=tokens)
+        return context_exceeded(limit=script.context_limit, tokens=tokens, wording=script.context_error)
     return None
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+Wording = Literal["current", "classic"]
+"""How it is said that a request is too long: `current` by OpenAI's newer models, `classic` by others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,18 @@ def rate_limited(*, retry_after: float) -> Refusal:
     )
 
 
-def context_exceeded(*, limit: int, tokens: int) -> Refusal:
-    """A 400 for a request of `tokens` tokens where the model takes `limit`."""
+def context_exceeded(*, limit: int, tokens: int, wording: Wording = "current") -> Refusal:
+    """A 400 for a request of `tokens` tokens where the model takes `limit`.
+
+    Both wordings are met in the wild and carry the same code; langchain-openai 1.7.4 with openai 3.57 makes
+    a `ContextOverflowError` of the `current` one only.
+    """
+    if wording == "current":
+        text = f"Input tokens exceed the configured limit of {limit} tokens. Your"
+    else:
+        text = f"This model's maximum context length is {limit} tokens. However, your"
     return Refusal(
-        f"This model's maximum context length is {limit} tokens. However, your messages resulted in {tokens} "
-        "tokens. Please reduce the length of the messages.",
+        f"{text} messages resulted in {tokens} tokens. Please reduce the length of the messages.",
         code="context_length_exceeded",
         param="messages",
     )

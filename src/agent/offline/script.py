@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agent.offline.refusal import Refusal
+from agent.offline.refusal import Refusal, Wording
 from agent.offline.reply import Call, Reply
 from agent.offline.wire import ToolIds, ToolIndex
 
@@ -161,7 +161,8 @@ class Script(Part):
     A request belongs to the script whose key occurs in the request's first human message (the longest key
     wins); each request uses the next turn up. `strict` refuses histories that strict providers refuse
     (`agent.offline.history`); the `refuse_…`, `require_…` and `only_…` switches are the habits of endpoints
-    that call themselves compatible, `context_limit` is in tokens as `agent.offline.tokens` counts them.
+    that call themselves compatible, `context_limit` is in tokens as `agent.offline.tokens` counts them (too
+    long is refused in the words of `context_error`).
     """
 
     turns: tuple[Turn, ...] = ()
@@ -179,6 +180,7 @@ class Script(Part):
     tool_ids: ToolIds = "normal"
     tool_index: ToolIndex = "normal"
     context_limit: Positive | None = None
+    context_error: Wording = "current"
     rate_limit_at: RateLimit | None = None
 
     @model_validator(mode="after")

@@ -63,7 +63,7 @@ async def serve(project: Path, *, port: int, jobs: int = _JOBS, reload: bool = F
     Returns:
         The exit code: 0 when told to stop, 1 when something did not start or ended by itself.
     """
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)
     try:
         plan = await asyncio.to_thread(prepare, project, port=port, jobs=jobs, reload=reload)
     except (ConfigurationInvalid, CatalogInvalid, StartFailed) as error:

@@ -248,7 +248,8 @@ def _write(value: Value, verdict: door.Admitted) -> None:
     """Put the decision into the run; the server keeps what is changed in place."""
     kwargs = value["kwargs"]
     kwargs["context"] = verdict.context.total()
-    kwargs["durability"] = verdict.durability
+    # A run without a thread has no checkpointer, and langgraph 1.2.24 fails on `sync` without one.
+    kwargs["durability"] = "async" if kwargs.get("temporary") else verdict.durability
     config = kwargs["config"]
     kept = door.cleaned(config.get("configurable") or {})
     config["configurable"].clear()

@@ -26,6 +26,7 @@ GRAPHS_NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 _STEPS = 50  # super-steps of an assistant whose file sets no limit
 _MARGIN = 10  # so that the harness's own limit ends a run before the server's does
 _KEPT_CONFIGURABLE = ("__", "langgraph_", "cron_id", "checkpoint_")
+_ENGINE = "__pregel_"  # langgraph's own switches; the server lets a client's through (langgraph-api 0.16.7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _human(message: object) -> bool:
         return True
     if isinstance(message, list | tuple):
         pair = cast("Sequence[object]", message)
-        return len(pair) == 2 and pair[0] in {"user", "human"} and isinstance(pair[1], str)
+        return len(pair) == 2 and pair[0] in ("user", "human") and isinstance(pair[1], str)
     if not isinstance(message, Mapping):
         return False
     fields = cast("Mapping[str, object]", message)
@@ -155,4 +156,8 @@ def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, se
 
 def cleaned(configurable: Mapping[str, Any]) -> dict[str, Any]:
     """The server's own keys of a run's `configurable`; what a client put there is dropped."""
-    return {key: value for key, value in configurable.items() if key.startswith(_KEPT_CONFIGURABLE)}
+    return {
+        key: value
+        for key, value in configurable.items()
+        if key.startswith(_KEPT_CONFIGURABLE) and not key.startswith(_ENGINE)
+    }

@@ -45,8 +45,8 @@ class Quota:
         moment = self._clock()
         minute = int(moment // _MINUTE)
         async with writing(self._engine()) as connection:
-            counted = await connection.scalar(_count(connection.dialect.name, tenant, minute, limit))
-            if counted is None:
+            count = _count(connection.dialect.name, tenant, minute, limit)
+            if limit < 1 or await connection.scalar(count) is None:
                 raise Exceeded(limit, math.ceil((minute + 1) * _MINUTE - moment))
             await connection.execute(sa.delete(run_counts).where(run_counts.c.minute < minute - _KEPT))
 

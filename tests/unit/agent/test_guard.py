@@ -98,15 +98,13 @@ async def result_of(registry: Registry, given: AgentContext, name: str, argument
     return found[0]
 
 
-async def test_an_allowed_call_is_executed_with_the_facts_of_its_run(registry: Registry, world: World) -> None:
-    result = await result_of(
-        registry, context("orders.refund"), "orders_refund", {"order": 7, "amount": 5.0}
-    )
+async def test_an_allowed_call_is_executed_with_the_facts_of_its_run(
+    registry: Registry, world: World
+) -> None:
+    result = await result_of(registry, context("orders.refund"), "orders_refund", {"order": 7, "amount": 5.0})
     assert (result.content, result.status) == ("refunded", "success")
     assert world.refunds == [(7, 5.0)]
-    assert world.seen == [
-        ToolCall(tenant="acme", principal="acme/u1", thread="thread-1", call_id="call-0")
-    ]
+    assert world.seen == [ToolCall(tenant="acme", principal="acme/u1", thread="thread-1", call_id="call-0")]
 
 
 async def test_the_model_sees_its_assistant_s_tools_only(registry: Registry) -> None:
@@ -121,7 +119,9 @@ async def test_a_model_without_tools_is_shown_none(registry: Registry) -> None:
     assert not any(speaker.shown)
 
 
-async def test_a_hidden_tool_is_not_executed_when_the_model_names_it(registry: Registry, world: World) -> None:
+async def test_a_hidden_tool_is_not_executed_when_the_model_names_it(
+    registry: Registry, world: World
+) -> None:
     result = await result_of(registry, context("texts.map"), "orders_refund", {"order": 7, "amount": 5.0})
     assert refusal(result)["error"] == "tool_denied"
     assert "texts_map" in refusal(result)["message"]
@@ -165,8 +165,13 @@ async def test_arguments_that_were_no_json_are_answered_and_not_executed(
     unreadable = AIMessage(
         content="",
         invalid_tool_calls=[
-            {"name": "orders_refund", "args": '{"order": 7', "id": "call-0", "error": None,
-             "type": "invalid_tool_call"}
+            {
+                "name": "orders_refund",
+                "args": '{"order": 7',
+                "id": "call-0",
+                "error": None,
+                "type": "invalid_tool_call",
+            }
         ],
     )
     speaker = Speaker(lines=[unreadable, AIMessage("done")])
@@ -277,7 +282,9 @@ async def test_a_question_to_a_person_is_no_failure(registry: Registry) -> None:
         (52, "abcde\n… 42 characters left out …\nvwxyz"),
     ],
 )
-async def test_a_result_keeps_its_ends_when_it_is_too_long(registry: Registry, length: int, text: str) -> None:
+async def test_a_result_keeps_its_ends_when_it_is_too_long(
+    registry: Registry, length: int, text: str
+) -> None:
     result = await result_of(registry, context("texts.long"), "texts_long", {"length": length})
     assert result.content == text
 
@@ -327,11 +334,15 @@ async def test_a_run_without_a_context_is_refused(registry: Registry) -> None:
     assert speaker.heard == []
 
 
-async def test_the_predicate_that_an_assistant_sets_replaces_the_tool_s(registry: Registry, world: World) -> None:
+async def test_the_predicate_that_an_assistant_sets_replaces_the_tool_s(
+    registry: Registry, world: World
+) -> None:
     given = context(
         "orders.refund", approvals={"orders.refund": Approval(when="amount >= 10", decisions=("approve",))}
     )
     asked = await result_of(registry, given, "orders_refund", {"order": 7, "amount": 10.0})
     assert refusal(asked)["error"] == "approval_required"
-    assert (await result_of(registry, given, "orders_refund", {"order": 7, "amount": 9.0})).content == "refunded"
+    assert (
+        await result_of(registry, given, "orders_refund", {"order": 7, "amount": 9.0})
+    ).content == "refunded"
     assert world.refunds == [(7, 9.0)]

@@ -33,7 +33,14 @@ def _server_secret(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[
 
 
 def invalid(**values: Any) -> dict[str, Any]:
-    return {"name": "orders_get", "args": "{", "id": "call-1", "error": None, "type": "invalid_tool_call", **values}
+    return {
+        "name": "orders_get",
+        "args": "{",
+        "id": "call-1",
+        "error": None,
+        "type": "invalid_tool_call",
+        **values,
+    }
 
 
 def context(*fallbacks: str, **values: Any) -> AgentContext:
@@ -70,7 +77,9 @@ def test_readable_calls_stay_and_come_first() -> None:
 
 
 def test_a_call_without_name_or_id_gets_both() -> None:
-    broken = AIMessage("", invalid_tool_calls=[invalid(name=None, id=None, args=None), invalid(id="", name="")])
+    broken = AIMessage(
+        "", invalid_tool_calls=[invalid(name=None, id=None, args=None), invalid(id="", name="")]
+    )
     message = readable(broken)
     assert isinstance(message, AIMessage)
     first, second = message.tool_calls
@@ -115,7 +124,9 @@ def test_each_kind_of_failure_has_its_words_and_none_of_the_provider_s() -> None
     said = {kind.__name__: unavailable("openai:one", kind(INTERNAL)).detail for kind in kinds}
     assert all("internal.example" not in text and "sk-123" not in text for text in said.values())
     assert all(text.startswith("The endpoint of model 'openai:one' ") for text in said.values())
-    assert {kind: text.partition("'openai:one' ")[2].partition(". ")[0] for kind, text in said.items()} == snapshot(
+    assert {
+        kind: text.partition("'openai:one' ")[2].partition(". ")[0] for kind, text in said.items()
+    } == snapshot(
         {
             "ModelConnectionError": "could not be reached",
             "ModelTimeoutError": "took too long",

@@ -49,7 +49,13 @@ class Endpoints:
 
 @pytest.fixture(autouse=True)
 def _no_endpoint_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+    for name in (
+        "OPENAI_BASE_URL",
+        "OPENAI_API_KEY",
+        "OPENAI_API_BASE",
+        "OPENAI_ORG_ID",
+        "OPENAI_PROJECT_ID",
+    ):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -95,7 +101,8 @@ def test_the_server_s_secrets_are_no_keys(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reference", ["env:ACME_KEY", "env:", "env", "ACME_KEY", "file:/etc/key", "sk-acme", "ENV:SET", "env: SET"]
+    "reference",
+    ["env:ACME_KEY", "env:", "env", "ACME_KEY", "file:/etc/key", "sk-acme", "ENV:SET", "env: SET"],
 )
 def test_a_reference_that_gives_no_key_is_an_error_that_does_not_fall_back(reference: str) -> None:
     with pytest.raises(ModelUnavailable, match="is not set on the server") as caught:
@@ -108,7 +115,9 @@ def test_a_reference_that_gives_no_key_is_an_error_that_does_not_fall_back(refer
 
 @pytest.mark.parametrize("environment", [{}, {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": ""}])
 def test_a_deployment_without_an_endpoint_says_what_to_set(environment: dict[str, str]) -> None:
-    with pytest.raises(ModelUnavailable, match=r"'openai:gpt-5-mini'; set OPENAI_API_KEY, or OPENAI_BASE_URL"):
+    with pytest.raises(
+        ModelUnavailable, match=r"'openai:gpt-5-mini'; set OPENAI_API_KEY, or OPENAI_BASE_URL"
+    ):
         endpoint(choice(), environment)
 
 
@@ -126,7 +135,9 @@ def test_a_name_is_the_provider_and_the_model() -> None:
     assert model_name("openai:meta/llama:70b") == "meta/llama:70b"
 
 
-@pytest.mark.parametrize("name", ["gpt-5-mini", "openai:", "openai", ":gpt-5", "anthropic:claude", "", "OpenAI:x"])
+@pytest.mark.parametrize(
+    "name", ["gpt-5-mini", "openai:", "openai", ":gpt-5", "anthropic:claude", "", "OpenAI:x"]
+)
 def test_another_provider_or_none_is_an_error(name: str) -> None:
     with pytest.raises(ModelUnavailable, match="expected 'openai:<model>'"):
         model_name(name)
@@ -134,7 +145,9 @@ def test_another_provider_or_none_is_an_error(name: str) -> None:
 
 def test_fallbacks_come_after_the_choice_once_each_and_keep_its_settings() -> None:
     asked = choice(
-        temperature=0.5, base_url=TENANT_URL, fallbacks=("openai:b", "openai:gpt-5-mini", "openai:b", "openai:c")
+        temperature=0.5,
+        base_url=TENANT_URL,
+        fallbacks=("openai:b", "openai:gpt-5-mini", "openai:b", "openai:c"),
     )
     found = candidates(asked)
     assert [one.name for one in found] == ["openai:gpt-5-mini", "openai:b", "openai:c"]
@@ -234,7 +247,9 @@ async def test_a_choice_that_cannot_be_served_builds_nothing() -> None:
         await models.get(choice(name="claude", base_url=TENANT_URL))
 
 
-async def test_each_endpoint_is_sent_its_own_key_and_never_the_other_s(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_each_endpoint_is_sent_its_own_key_and_never_the_other_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ours, theirs = Endpoints(), Endpoints()
     monkeypatch.setenv("ACME_KEY", "sk-acme")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-deployment")

@@ -318,7 +318,9 @@ def test_nobody_is_asked_for_what_is_denied_anyway() -> None:
 def test_what_is_beyond_a_limit_still_needs_its_person_where_limits_are_not_enforced() -> None:
     found = Policy.of(
         approving(
-            "always", policy_mode="shadow", tool_limits={"orders.refund": {"amount": ArgumentLimit(maximum=500)}}
+            "always",
+            policy_mode="shadow",
+            tool_limits={"orders.refund": {"amount": ArgumentLimit(maximum=500)}},
         ),
         TOOLBOX,
     )

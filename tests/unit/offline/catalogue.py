@@ -18,8 +18,8 @@ def tool(name: str, description: str, properties: Schema, *, required: list[str]
 
 ORDERS_GET = tool(
     "orders_get",
-    "Look up one order by its number.\n\nGives status, dates, days late, carrier and tracking code, lines with "
-    "prices, the total, and what was\nand what can still be refunded.",
+    "Look up one order by its number.\n\nGives status, dates, days late, carrier and tracking code, "
+    "lines with prices, the total, and what was\nand what can still be refunded.",
     {
         "number": {
             "description": "Order number, such as 1042.",
@@ -33,8 +33,8 @@ ORDERS_GET = tool(
 )
 ORDERS_LIST = tool(
     "orders_list",
-    "List the orders of one customer, newest first, with status, dates and totals.\n\nNeeds the customer's id; "
-    "find it with customers.find.",
+    "List the orders of one customer, newest first, with status, dates and totals.\n\nNeeds the "
+    "customer's id; find it with customers.find.",
     {
         "customer": {
             "description": "Customer id, such as C-0001.",
@@ -68,9 +68,9 @@ ORDERS_LIST = tool(
 )
 ORDERS_REFUND = tool(
     "orders_refund",
-    "Refund an amount of one order to the customer; this moves money.\n\nLook the order up with orders.get first: "
-    "the amount must not exceed what is refundable. The result's\noutcome is `created`, or `already_recorded` "
-    "when this very call was carried out before.",
+    "Refund an amount of one order to the customer; this moves money.\n\nLook the order up with orders.get "
+    "first: the amount must not exceed what is refundable. The result's\noutcome is `created`, or "
+    "`already_recorded` when this very call was carried out before.",
     {
         "order": {
             "description": "Order number, such as 1042.",
@@ -98,8 +98,8 @@ ORDERS_REFUND = tool(
 )
 CUSTOMERS_FIND = tool(
     "customers_find",
-    "Find customers by id, e-mail address or part of the name.\n\nGives at most 10; when `more` is true there are "
-    "others, so narrow the query.",
+    "Find customers by id, e-mail address or part of the name.\n\nGives at most 10; when `more` is true "
+    "there are others, so narrow the query.",
     {
         "query": {
             "description": "Customer id (C-0001), e-mail address, or part of the name.",
@@ -113,9 +113,9 @@ CUSTOMERS_FIND = tool(
 )
 STOCK_CHECK = tool(
     "stock_check",
-    "Check price and stock of products by SKU or by words of their name.\n\nGives for each product the pieces that "
-    "can be sold, warehouse by warehouse, and the day on which more\nare expected. At most 10; when `more` is true "
-    "there are others, so narrow the words.",
+    "Check price and stock of products by SKU or by words of their name.\n\nGives for each product the "
+    "pieces that can be sold, warehouse by warehouse, and the day on which more\nare expected. At most 10; "
+    "when `more` is true there are others, so narrow the words.",
     {
         "product": {
             "description": "SKU, or words of the product's name or category.",
@@ -129,9 +129,9 @@ STOCK_CHECK = tool(
 )
 KB_SEARCH = tool(
     "kb_search",
-    "Search the company's handbook: returns, refunds, delivery, warranty, care, opening hours.\n\nGives up to three "
-    "passages with their citation, such as `returns.md#exchange`. State only rules that a\npassage contains, and "
-    "name its citation.",
+    "Search the company's handbook: returns, refunds, delivery, warranty, care, opening hours.\n\nGives up "
+    "to three passages with their citation, such as `returns.md#exchange`. State only rules that a\npassage "
+    "contains, and name its citation.",
     {
         "query": {
             "description": "A short question or a few keywords, in the customer's language or in English.",

@@ -130,7 +130,10 @@ async def test_the_way_to_a_token_is_told_in_development_only() -> None:
 
 async def test_without_credentials_it_says_what_is_expected() -> None:
     assert await refused({}) == f"401: no credentials were sent. {EXPECTED}"
-    assert await refused({b"authorization": b"", b"x-api-key": b""}) == f"401: no credentials were sent. {EXPECTED}"
+    assert (
+        await refused({b"authorization": b"", b"x-api-key": b""})
+        == f"401: no credentials were sent. {EXPECTED}"
+    )
 
 
 async def test_a_wrong_token_is_not_made_good_by_a_right_key_or_by_the_studio() -> None:
@@ -143,7 +146,9 @@ async def test_a_wrong_token_is_not_made_good_by_a_right_key_or_by_the_studio() 
 
 async def test_an_api_key_stands_for_its_user() -> None:
     assert await identify({b"x-api-key": KEY.encode()}) == Principal("acme", "shop", frozenset({"user"}))
-    assert await identify({b"x-api-key": b"ops-key"}) == Principal("acme", "ops", frozenset({"operator", "user"}))
+    assert await identify({b"x-api-key": b"ops-key"}) == Principal(
+        "acme", "ops", frozenset({"operator", "user"})
+    )
 
 
 @pytest.mark.parametrize(

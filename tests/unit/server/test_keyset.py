@@ -112,7 +112,9 @@ async def test_a_token_of_the_provider_speaks_for_its_holder(
     assert await keys.check(signed(key, algorithm, key_id)) == ANN
 
 
-async def test_the_keys_are_fetched_once_for_many_tokens(provider: tuple[Provider, str], clock: Clock) -> None:
+async def test_the_keys_are_fetched_once_for_many_tokens(
+    provider: tuple[Provider, str], clock: Clock
+) -> None:
     server, url = provider
     keys = keyset(url)
     assert server.asked == 0

@@ -39,14 +39,23 @@ async def ask(
 ) -> list[Message]:
     """The messages that `app` answers a request with."""
     sent: list[Message] = []
+    incoming: list[Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        if not incoming:
+            await asyncio.Event().wait()  # the client stays
+        return incoming.pop()
 
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: dict[str, Any] = {"type": kind, "path": path, "root_path": root, "headers": [], "query_string": b""}
+    scope: dict[str, Any] = {
+        "type": kind,
+        "path": path,
+        "root_path": root,
+        "headers": [],
+        "query_string": b"",
+    }
     if kind == "http":
         scope["method"] = method
     await app(scope, receive, send)
@@ -168,7 +177,9 @@ async def test_a_mounted_server_s_side_doors_are_shut() -> None:
     assert reached == ["/api/threads"]
 
 
-spellings = st.lists(st.sampled_from(["", "internal", "INTERNAL", "deploy", "Deploy", "x", ".", "internal."]), max_size=4)
+spellings = st.lists(
+    st.sampled_from(["", "internal", "INTERNAL", "deploy", "Deploy", "x", ".", "internal."]), max_size=4
+)
 
 
 @given(parts=spellings, lead=st.sampled_from(["/", "//", ""]))
@@ -204,7 +215,9 @@ async def test_escapes_in_a_real_request_open_nothing(served: tuple[Inside, str]
     inside, url = served
     host, _, port = url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+    writer.write(
+        f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+    )
     answer = await reader.read()
     writer.close()
     await writer.wait_closed()
@@ -275,7 +288,14 @@ async def test_an_answer_that_is_no_success_is_left_as_it_is(status: int) -> Non
 
 @pytest.mark.parametrize(
     ("path", "method"),
-    [("/info", "HEAD"), ("/info", "POST"), ("/info/", "GET"), ("/Info", "GET"), ("/infos", "GET"), ("/", "GET")],
+    [
+        ("/info", "HEAD"),
+        ("/info", "POST"),
+        ("/info/", "GET"),
+        ("/Info", "GET"),
+        ("/infos", "GET"),
+        ("/", "GET"),
+    ],
 )
 async def test_every_other_request_is_left_as_it_is(path: str, method: str) -> None:
     app, inside = informed(lambda: JSONResponse({"version": "x"}))

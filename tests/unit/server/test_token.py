@@ -122,7 +122,9 @@ async def test_a_stronger_hash_with_the_right_secret_is_not_what_was_agreed() ->
         await SharedSecret(secret, ANYTHING).check(token)
 
 
-@pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "é", "x" * 10_000, "null", "{}.{}.{}", "[" * 5_000])
+@pytest.mark.parametrize(
+    "token", ["", ".", "..", "a.b.c", "é", "x" * 10_000, "null", "{}.{}.{}", "[" * 5_000]
+)
 async def test_what_is_no_token_is_refused(token: str) -> None:
     assert await refused(token) == "its signature or claims are wrong"
 
@@ -175,7 +177,9 @@ def test_claims_of_another_type_are_refused(values: dict[str, Any]) -> None:
         holder(claims(**values))
 
 
-@pytest.mark.parametrize("roles", [[], ["admin"], ["Operator"], [None, 5, ["operator"], {"operator": 1}], [""]])
+@pytest.mark.parametrize(
+    "roles", [[], ["admin"], ["Operator"], [None, 5, ["operator"], {"operator": 1}], [""]]
+)
 def test_a_token_without_a_known_role_is_refused_and_never_unattended(roles: list[Any]) -> None:
     with pytest.raises(TokenRefused, match="at least one role of approver, operator, user"):
         holder(claims(roles=roles))

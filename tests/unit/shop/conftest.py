@@ -1,4 +1,4 @@
-"""A prepared shop for each test: copied from one that is made once, so a test may write what it likes."""
+"""Prepared shops: one that is only read, and for tests that write a copy of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from agent.shop import Shop, prepare
 
-__all__ = ["shop", "template", "url"]
+__all__ = ["shop", "template", "url", "world"]
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +19,14 @@ async def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "shop.db"
     await prepare(f"sqlite+aiosqlite:///{path}")
     return path
+
+
+@pytest.fixture(scope="session")
+async def world(template: Path) -> AsyncGenerator[Shop]:
+    """A prepared shop for tests that only read."""
+    opened = Shop(f"sqlite+aiosqlite:///{template}")
+    yield opened
+    await opened.dispose()
 
 
 @pytest.fixture

@@ -43,8 +43,8 @@ async def pay_back(shop: Shop, order: int, minor: int, key: str) -> None:
         )
 
 
-async def test_an_order_comes_whole(shop: Shop) -> None:
-    order = await get(shop, 1042)
+async def test_an_order_comes_whole(world: Shop) -> None:
+    order = await get(world, 1042)
     made = next(row for row in generate("acme").orders if row["number"] == 1042)
     assert order is not None
     assert (order.number, order.customer, order.status) == (1042, "C-0011", "delivered")
@@ -63,16 +63,16 @@ async def test_an_order_comes_whole(shop: Shop) -> None:
     )
 
 
-async def test_the_customer_is_named(shop: Shop) -> None:
-    order = await get(shop, 1042)
+async def test_the_customer_is_named(world: Shop) -> None:
+    order = await get(world, 1042)
     [name] = [row["name"] for row in generate("acme").customers if row["id"] == "C-0011"]
     assert order is not None
     assert order.customer_name == name
 
 
 @pytest.mark.parametrize("number", [1000, 1701, 0, -1])
-async def test_an_unknown_number_is_none(shop: Shop, number: int) -> None:
-    assert await get(shop, number) is None
+async def test_an_unknown_number_is_none(world: Shop, number: int) -> None:
+    assert await get(world, number) is None
 
 
 async def test_refunds_add_up_without_multiplying_the_lines(shop: Shop) -> None:
@@ -87,11 +87,11 @@ async def test_refunds_add_up_without_multiplying_the_lines(shop: Shop) -> None:
     assert other.refunded == Money(0, "EUR")
 
 
-async def test_a_customers_orders_are_listed_newest_first_with_their_own_lines(shop: Shop) -> None:
+async def test_a_customers_orders_are_listed_newest_first_with_their_own_lines(world: Shop) -> None:
     made = generate("acme")
     numbers = [row["number"] for row in made.orders if row["customer"] == "C-0011"]
     assert len(numbers) > 2
-    found = await listed(shop, "C-0011")
+    found = await listed(world, "C-0011")
     assert [order.number for order in found] == sorted(numbers, key=str, reverse=True)
     for order in found:
         lines = [row["sku"] for row in made.order_lines if row["order_number"] == order.number]
@@ -99,14 +99,14 @@ async def test_a_customers_orders_are_listed_newest_first_with_their_own_lines(s
         assert order.customer == "C-0011"
 
 
-async def test_the_limit_keeps_the_newest(shop: Shop) -> None:
-    every = await listed(shop, "C-0011")
-    assert await listed(shop, "C-0011", limit=2) == every[:2]
+async def test_the_limit_keeps_the_newest(world: Shop) -> None:
+    every = await listed(world, "C-0011")
+    assert await listed(world, "C-0011", limit=2) == every[:2]
 
 
-async def test_a_state_narrows_the_list_and_the_states_make_up_the_whole(shop: Shop) -> None:
-    every = await listed(shop, "C-0011")
-    parts = {status: await listed(shop, "C-0011", status=status) for status in STATUSES}
+async def test_a_state_narrows_the_list_and_the_states_make_up_the_whole(world: Shop) -> None:
+    every = await listed(world, "C-0011")
+    parts = {status: await listed(world, "C-0011", status=status) for status in STATUSES}
     for status, orders in parts.items():
         assert all(order.status == status for order in orders)
     assert parts["delivered"]
@@ -115,20 +115,20 @@ async def test_a_state_narrows_the_list_and_the_states_make_up_the_whole(shop: S
     )
 
 
-async def test_an_unknown_customer_has_no_orders(shop: Shop) -> None:
-    assert await listed(shop, "C-9999") == ()
+async def test_an_unknown_customer_has_no_orders(world: Shop) -> None:
+    assert await listed(world, "C-9999") == ()
 
 
-async def test_an_order_on_no_way_yet_has_neither_carrier_nor_dates(shop: Shop) -> None:
-    order = await get(shop, 1682)
+async def test_an_order_on_no_way_yet_has_neither_carrier_nor_dates(world: Shop) -> None:
+    order = await get(world, 1682)
     assert order is not None
     assert order.status == "placed"
     assert (order.carrier, order.tracking, order.shipped_on, order.delivered_on) == (None, None, None, None)
     assert order.days_late == 0
 
 
-async def test_days_late_are_counted_from_the_promise(shop: Shop) -> None:
-    order = await get(shop, 1042)
+async def test_days_late_are_counted_from_the_promise(world: Shop) -> None:
+    order = await get(world, 1042)
     assert order is not None
     promised = replace(order, promised_on=date(2026, 5, 20))
     assert replace(promised, delivered_on=date(2026, 5, 23)).days_late == 3

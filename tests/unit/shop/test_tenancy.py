@@ -102,8 +102,8 @@ def mark(row: Row) -> str:
 
 
 @pytest.mark.parametrize("question", EVERY, ids=lambda question: question.name)
-async def test_the_owner_gets_an_answer(shop: Shop, question: Question) -> None:
-    async with shop.reading() as connection:
+async def test_the_owner_gets_an_answer(world: Shop, question: Question) -> None:
+    async with world.reading() as connection:
         for row in rows_of("acme", question.table)[:40:4]:
             answer = await question.ask(connection, "acme", row)
             assert answer or question.name == "orders of a customer"
@@ -112,42 +112,42 @@ async def test_the_owner_gets_an_answer(shop: Shop, question: Question) -> None:
 @pytest.mark.parametrize(("asker", "owner"), PAIRS)
 @pytest.mark.parametrize("question", BY_NAME, ids=lambda question: question.name)
 async def test_others_get_no_answer_about_what_is_the_owners_alone(
-    shop: Shop, question: Question, asker: str, owner: str
+    world: Shop, question: Question, asker: str, owner: str
 ) -> None:
     own = {mark(row) for row in rows_of(asker, question.table)}
     foreign = [row for row in rows_of(owner, question.table) if mark(row) not in own]
     assert len(foreign) >= 30
-    async with shop.reading() as connection:
+    async with world.reading() as connection:
         for row in foreign[::3]:
             assert await question.ask(connection, asker, row) == ()
 
 
 @pytest.mark.parametrize("question", EVERY, ids=lambda question: question.name)
-async def test_a_tenant_without_a_shop_gets_no_answer_at_all(shop: Shop, question: Question) -> None:
-    async with shop.reading() as connection:
+async def test_a_tenant_without_a_shop_gets_no_answer_at_all(world: Shop, question: Question) -> None:
+    async with world.reading() as connection:
         for row in rows_of("acme", question.table)[:20]:
             assert not await question.ask(connection, "umbrella", row)
 
 
 @pytest.mark.parametrize("tenant", ["", "ACME", "acme ", "%", "acme' OR '1'='1", "*"])
 @pytest.mark.parametrize("question", EVERY, ids=lambda question: question.name)
-async def test_a_tenant_is_taken_literally(shop: Shop, question: Question, tenant: str) -> None:
-    async with shop.reading() as connection:
+async def test_a_tenant_is_taken_literally(world: Shop, question: Question, tenant: str) -> None:
+    async with world.reading() as connection:
         for row in rows_of("acme", question.table)[:5]:
             assert not await question.ask(connection, tenant, row)
 
 
-async def test_the_same_number_is_each_tenants_own_order(shop: Shop) -> None:
-    async with shop.reading() as connection:
+async def test_the_same_number_is_each_tenants_own_order(world: Shop) -> None:
+    async with world.reading() as connection:
         orders = {
             tenant: await find_order(connection, tenant=tenant, number=1042)
             for tenant in ("acme", "globex", "lantern")
         }
     for tenant, order in orders.items():
-        world = made(tenant)
-        [row] = [row for row in world.orders if row["number"] == 1042]
-        own = {line["sku"] for line in world.order_lines if line["order_number"] == 1042}
-        names = {customer["id"]: customer["name"] for customer in world.customers}
+        rows = made(tenant)
+        [row] = [row for row in rows.orders if row["number"] == 1042]
+        own = {line["sku"] for line in rows.order_lines if line["order_number"] == 1042}
+        names = {customer["id"]: customer["name"] for customer in rows.customers}
         assert order is not None
         assert order.total.minor == row["total_minor"]
         assert order.total.currency == row["currency"]
@@ -155,8 +155,8 @@ async def test_the_same_number_is_each_tenants_own_order(shop: Shop) -> None:
         assert order.customer_name == names[row["customer"]]
 
 
-async def test_a_list_of_orders_holds_the_tenants_own_products_only(shop: Shop) -> None:
-    async with shop.reading() as connection:
+async def test_a_list_of_orders_holds_the_tenants_own_products_only(world: Shop) -> None:
+    async with world.reading() as connection:
         found = await list_orders(connection, tenant="globex", customer="C-0004", status=None, limit=50)
     assert found
     assert all(line.sku.startswith("GLX-") for order in found for line in order.lines)

@@ -23,6 +23,8 @@ from tests.unit.offline.catalogue import (
 )
 from tests.unit.offline.speech import Message, assistant, calls, result, system, user
 
+Called = list[tuple[str, dict[str, Any]]]
+NO_ARGUMENTS: dict[str, Any] = {}
 TODAY = date(2026, 4, 1)
 ORDER: dict[str, Any] = {
     "order": 1001,
@@ -43,7 +45,7 @@ PASSAGES = {
 }
 
 
-def called(said: Reply) -> list[tuple[str, dict[str, Any]]]:
+def called(said: Reply) -> Called:
     """The calls of a reply, by name and arguments."""
     return [(call.name, json.loads(call.arguments)) for call in said.calls]
 
@@ -88,9 +90,7 @@ def ask(*messages: Message, tools: list[dict[str, Any]] = SHOP, **wanted: Any) -
         ("蓝色水壶还有库存吗？", [("stock_check", {"product": "蓝色水壶"})]),
     ],
 )
-def test_shop_tool_is_called_with_arguments_from_the_message(
-    text: str, expected: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_shop_tool_is_called_with_arguments_from_the_message(text: str, expected: Called) -> None:
     said = ask(user(text))
 
     assert called(said) == expected
@@ -112,7 +112,7 @@ def test_shop_tool_is_called_with_arguments_from_the_message(
             "请预订爱因斯坦会议室，2026年5月1日，4个人",
             [("rooms_book", {"room": "爱因斯坦", "day": "2026-05-01", "seats": 4})],
         ),
-        ("Which rooms are there?", [("rooms_list", {})]),
+        ("Which rooms are there?", [("rooms_list", NO_ARGUMENTS)]),
         (
             "Find flights to Rome from Berlin on May 5, 2026",
             [("flights_search", {"origin": "Berlin", "destination": "Rome", "date": "2026-05-05"})],
@@ -120,22 +120,29 @@ def test_shop_tool_is_called_with_arguments_from_the_message(
         ("巴黎天气怎么样？", [("weather_forecast", {"city": "巴黎"})]),
         ("Remember that I like Americano", [("memory_remember", {"text": "I like Americano"})]),
         ("记住我喜欢美式咖啡", [("memory_remember", {"text": "我喜欢美式咖啡"})]),
-        ("Let the writer draft a text", [("transfer_to_writer", {})]),
+        ("Let the writer draft a text", [("transfer_to_writer", NO_ARGUMENTS)]),
         (
-            "Create an urgent ticket \"Printer on fire\"",
+            'Create an urgent ticket "Printer on fire"',
             [("tickets_create", {"title": "Printer on fire", "priority": "urgent"})],
         ),
     ],
 )
-def test_tools_of_another_field_are_called_the_same_way(
-    text: str, expected: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_tools_of_another_field_are_called_the_same_way(text: str, expected: Called) -> None:
     assert called(ask(user(text), tools=OFFICE)) == expected
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Hi", "你好", "Thanks, that helped", "What can you do?", "How are you today?", "Tell me a joke", "1001", ""],
+    [
+        "Hi",
+        "你好",
+        "Thanks, that helped",
+        "What can you do?",
+        "How are you today?",
+        "Tell me a joke",
+        "1001",
+        "",
+    ],
 )
 def test_small_talk_calls_nothing(text: str) -> None:
     said = ask(user(text))
@@ -201,9 +208,7 @@ def test_second_turn_remembers_the_order_of_the_first() -> None:
         user("and refund 20 of it"),
     )
 
-    assert called(said) == [
-        ("orders_refund", {"order": 1003, "amount": 20, "reason": "refund 20 of it"})
-    ]
+    assert called(said) == [("orders_refund", {"order": 1003, "amount": 20, "reason": "refund 20 of it"})]
 
 
 def test_missing_argument_is_asked_for_and_nothing_is_called() -> None:
@@ -211,8 +216,9 @@ def test_missing_argument_is_asked_for_and_nothing_is_called() -> None:
 
     assert said.calls == ()
     assert said.content == (
-        "To go on with “Refund an amount of one order to the customer; this moves money” I still need: amount "
-        "(Amount in the order's currency, such as 84.90; at most two decimals). Could you give me that?"
+        "To go on with “Refund an amount of one order to the customer; this moves money” I still need: "
+        "amount (Amount in the order's currency, such as 84.90; at most two decimals). "
+        "Could you give me that?"
     )
 
 
@@ -236,9 +242,7 @@ def test_answers_to_questions_complete_the_call() -> None:
     assert second.calls == ()
     assert second.content is not None
     assert "I still need: amount (" in second.content
-    assert called(third) == [
-        ("orders_refund", {"order": 1003, "amount": 25, "reason": "I want a refund"})
-    ]
+    assert called(third) == [("orders_refund", {"order": 1003, "amount": 25, "reason": "I want a refund"})]
 
 
 @pytest.mark.parametrize("text", ["forget it, where is order 1001?", "No. Where is order 1001?"])
@@ -315,8 +319,8 @@ def test_chinese_question_gets_chinese_labels_around_the_values() -> None:
     said = ask(user("订单1001在哪里？"), calls(a=("orders_get", {"number": 1001})), result("a", ORDER))
 
     assert said.content == (
-        "订单 1001：状态 shipped，下单日期 2026-03-28，延迟天数 0，总额 84.90 EUR，客户 Jane Miller (C-0042)，"
-        "明细 2 × Kettle"
+        "订单 1001：状态 shipped，下单日期 2026-03-28，延迟天数 0，总额 84.90 EUR，"
+        "客户 Jane Miller (C-0042)，明细 2 × Kettle"
     )
 
 
@@ -499,10 +503,12 @@ def test_tools_are_called_before_the_structured_answer() -> None:
 @pytest.mark.parametrize(
     ("prompt", "expected"),
     [
-        ('Answer as JSON with the keys "topic" and "answer".', {"topic": "Hello there", "answer": "Hello there"}),
         (
-            'Answer as JSON by {not json} this schema: {"type": "object", "properties": {"ok": {"type": "boolean"}}, '
-            '"required": ["ok"]}',
+            'Answer as JSON with the keys "topic" and "answer".',
+            {"topic": "Hello there", "answer": "Hello there"},
+        ),
+        (
+            'By {not json} this: {"type": "object", "properties": {"ok": {"type": "boolean"}}, "a": 1}',
             {"ok": True},
         ),
         ("Answer as JSON.", {"answer": "Hello there"}),
@@ -554,10 +560,7 @@ def test_history_with_the_model_own_replies_stays_valid() -> None:
     """A ReAct loop on the model's own replies: every request is a valid history, and it ends."""
     results: dict[str, object] = {"orders_get": ORDER, "kb_search": PASSAGES}
     messages: list[Message] = [user("Where is order 1001 and what does the handbook say about returns?")]
-    for _ in range(4):
-        said = ask(*messages, parallel=False)
-        if not said.calls:
-            break
+    while (said := ask(*messages, parallel=False)).calls and len(messages) < 9:
         call = said.calls[0]
         messages.append(calls(**{call.id: (call.name, json.loads(call.arguments))}))
         messages.append(result(call.id, results[call.name]))
