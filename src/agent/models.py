@@ -101,7 +101,7 @@ def _referenced(choice: ModelChoice, environment: Mapping[str, str]) -> str:
     scheme, _, name = choice.api_key.partition(":")
     if name.startswith(_PLATFORM):
         raise ModelUnavailable(
-            f"The key {choice.api_key!r} of model {choice.name!r} is the platform's own; name one of the tenant."
+            f"The key {choice.api_key!r} of model {choice.name!r} is the platform's; name one of the tenant."
         )
     value = environment.get(name) if scheme == "env" else None
     if not value:

@@ -54,7 +54,7 @@ class Policy:
         return self.excess(tool, arguments) or self.unapproved(tool, arguments)
 
     def excess(self, tool: Tool, arguments: Mapping[str, object]) -> Denial | None:
-        """Why the arguments are outside the assistant's limits; one that is left out counts as its default."""
+        """Why the arguments are beyond the assistant's limits; one that is left out counts as its default."""
         for name, limit in self.context.tool_limits.get(tool.name, {}).items():
             reason = _beyond(limit, arguments.get(name, _default(tool, name)))
             if reason:
@@ -105,7 +105,9 @@ def _beyond(limit: ArgumentLimit, value: object) -> str | None:
 def _outside(limit: ArgumentLimit, value: object) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return "must be a number"
-    if not (value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or math.isfinite(value)):
+    if not (
+        value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or math.isfinite(value)
+    ):
         return "must be a finite number"
     if limit.minimum is not None and not value >= limit.minimum:
         return f"must be at least {limit.minimum:g}"

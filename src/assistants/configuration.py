@@ -21,6 +21,8 @@ TOP = frozenset(
     | {"pip_installer", "source", "dependencies", "dockerfile_lines", "graphs", "env", "store", "auth"}
     | {"http", "webhooks", "checkpointer", "keep_pkg_tools"}
 )
+AUTH_TARGET = "assistants.server.auth:auth"
+APP_TARGET = "assistants.server.app:app"
 GRAPH = frozenset({"path", "description"})
 AUTH = frozenset({"path", "disable_studio_auth", "openapi"})
 HTTP = frozenset(
@@ -56,8 +58,8 @@ def problems(config: Mapping[str, Any]) -> list[str]:
     for name, graph in graphs.items():
         found += _graph(str(name), graph)
     found += _missing_graphs(graphs)
-    found += _target("auth.path", auth.get("path"), "any request would be let in without it")
-    found += _target("http.app", http.get("app"), "the side doors would stay open without it")
+    found += _ours("auth.path", auth.get("path"), AUTH_TARGET, "any request would be let in without it")
+    found += _ours("http.app", http.get("app"), APP_TARGET, "the side doors would stay open without it")
     if auth.get("disable_studio_auth") is not True:
         found.append("auth.disable_studio_auth must be true: Studio's header would open every tenant")
     if http.get("enable_custom_route_auth") is not True:
@@ -84,6 +86,11 @@ def _graph(name: str, graph: object) -> list[str]:
 def _missing_graphs(graphs: Mapping[str, Any]) -> list[str]:
     absent = [name for name in GRAPHS if name not in graphs]
     return [f"graphs: {name!r} is missing; assistants of the catalog may use it" for name in absent]
+
+
+def _ours(where: str, path: object, target: str, why: str) -> list[str]:
+    other = [] if path == target else [f"{where} is {path!r}; expected {target!r}, the deployment's own"]
+    return _target(where, path, why) or other
 
 
 def _target(where: str, path: object, why: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The files of a catalog: which belong where, each read and parsed once, problems collected."""
+"""The files of a catalog: which belong where, what they hold, and the problems on the way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ class Library:
         self.problems: list[Problem] = []
         self._folder = folder
         self._texts: dict[str, str | None] = {}
-        self._trees: dict[str, tuple[Node | None, bool]] = {}
 
     def text(self, path: str) -> str | None:
         """The text of a listed file; `None`, with a problem, when it cannot be had."""
@@ -45,12 +44,10 @@ class Library:
 
     def tree(self, path: str) -> tuple[Node | None, bool]:
         """The tree of a listed YAML file, and whether it holds all that the file says."""
-        if path not in self._trees:
-            text = self.text(path)
-            tree, problems = (None, []) if text is None else parse(text, file=path)
-            self.problems += problems
-            self._trees[path] = tree, not problems
-        return self._trees[path]
+        text = self.text(path)
+        tree, problems = (None, []) if text is None else parse(text, file=path)
+        self.problems += problems
+        return tree, not problems
 
     def base(self, named: str, by: str) -> str:
         """The file that `by` extends.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
-
-from typing_extensions import TypeIs
+from typing import TypeAlias, TypeGuard, cast
 
 from assistants.errors import Problem
 
@@ -58,7 +56,7 @@ class Node:
             return {key: child.plain() for key, child in self.value.items()}
         if isinstance(self.value, tuple):
             return [child.plain() for child in self.value]
-        return self.value
+        return cast("Scalar", self.value)
 
     def find(self, path: Path) -> Node | None:
         """The node at `path`, or `None`."""
@@ -92,6 +90,6 @@ class Node:
         yield from below or [(prefix, self.place)]
 
 
-def is_map(value: Scalar | tuple[Node, ...] | Mapping[str, Node]) -> TypeIs[Mapping[str, Node]]:
+def is_map(value: Scalar | tuple[Node, ...] | Mapping[str, Node]) -> TypeGuard[Mapping[str, Node]]:
     """Whether a node's value is a map."""
     return isinstance(value, Mapping)

@@ -42,7 +42,7 @@ def channel(assistant: ResolvedAssistant) -> Channel:
         id=str(assistant.id),
         graph_id=assistant.graph,
         name=f"{assistant.tenant}/{assistant.name}",
-        description=assistant.description,
+        description=assistant.description or assistant.title,  # langgraph-sdk 0.4.14 never sends an empty one
         context=assistant.context.total(),
         metadata={
             "managed_by": "signalbox",

@@ -96,8 +96,8 @@ def validate(
         except ValidationError as invalid:
             found = _own(invalid.errors(include_url=False, include_input=False))
         problems += [_problem(model, error, tree) for error in found if error["type"] not in silent]
-        broken = {_broken(error) for error in found}
-        absent = {str(error["loc"][0]) for error in found if _broken(error) == ()}
+        broken = {_broken(error, tree) for error in found}
+        absent = {str(error["loc"][0]) for error in found if _broken(error, tree) == ()}
         damaged |= (broken - {()}) | {(key,) for key in absent}
         damaged |= {_meant(model, error) for error in found if error["type"] == _UNKNOWN}
         tree = _with(_without(tree, broken), {key: stand_ins[key] for key in absent})
@@ -153,10 +153,12 @@ def _path(error: ErrorDetails) -> Path:
     return (*(step for step in error["loc"] if step != _KEY), *below)
 
 
-def _broken(error: ErrorDetails) -> Path:
-    """What to cut out: the value that is wrong; where one is missing, what it is missing from."""
+def _broken(error: ErrorDetails, tree: Node) -> Path:
+    """What to cut out: the wrong value; where there is none (something is missing), what surrounds it."""
     path = _path(error)
-    return path[:-1] if error["type"] == "missing" else path
+    while tree.find(path) is None:
+        path = path[:-1]
+    return path
 
 
 def _meant(model: type[BaseModel], error: ErrorDetails) -> Path:

@@ -1,4 +1,4 @@
-"""Schemas of the graph's state: what callers see, and that no node writes a key that is not declared (B-13)."""
+"""Schemas of the graph's state: what callers see, and that no node writes an undeclared key (B-13)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ pytestmark = pytest.mark.anyio
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
-def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]]]:
-    """The graph, and a list that fills with (node, key) for each key written that no channel declares.
+def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]], set[str]]:
+    """The graph, (node, key) for each key written that no channel declares, and the nodes that wrote.
 
     langgraph drops such keys in silence, so a test has to look before they are dropped.
     """
     strays: list[tuple[str, str]] = []
+    seen: set[str] = set()
     declared = set(graph.channels)
 
     def check(node: str, written: object) -> None:
-        updates = cast("list[object]", written if isinstance(written, list) else [written])
+        seen.add(node)
+        updates = cast("list[object]", written) if isinstance(written, list) else [written]
         for update in updates:
             values = cast("object", update.update) if isinstance(update, Command) else update
             if isinstance(values, Mapping):
@@ -53,7 +55,7 @@ def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]]]:
             return result
 
         bound.afunc = spy
-    return copy, strays
+    return copy, strays, seen
 
 
 class Small(TypedDict):
@@ -61,15 +63,16 @@ class Small(TypedDict):
 
 
 async def test_the_watch_finds_a_key_that_nobody_declared() -> None:
-    async def node(_state: Small) -> dict[str, object]:
-        return {"items": [{"id": 1}], "itmes": 2}
+    async def node(state: Small) -> dict[str, object]:
+        return {"items": [*state["items"], {"id": 1}], "itmes": 2}
 
     builder = StateGraph(Small)
     builder.add_node("node", node)
     builder.add_edge(START, "node")
     builder.add_edge("node", END)
-    graph, strays = watched(builder.compile())
+    graph, strays, seen = watched(builder.compile())
     assert (await graph.ainvoke({"items": []}))["items"] == [{"id": 1}]
+    assert seen == {"node"}
     assert strays == [("node", "itmes")]
 
 
@@ -77,10 +80,10 @@ async def test_no_node_of_react_writes_an_undeclared_key(agent: Agent) -> None:
     broken = ScriptedCall(name="bench_echo", raw_arguments="{", id="call_b")
     good = ScriptedCall(name="bench_echo", args={"text": "x"}, id="call_g")
     talk = await agent.endpoint.script(Turn(content="", tool_calls=(broken, good)), Turn(content="done"))
-    original = agent.graph
-    agent.graph, strays = watched(original)
+    agent.graph, strays, seen = watched(agent.graph)
     messages = await agent.run(talk.says("go"), thread=str(uuid.uuid4()))
     assert [message.type for message in messages] == ["human", "ai", "tool", "tool", "ai"]
+    assert seen == {"model", "tools"}
     assert strays == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.predicate import (
@@ -258,6 +258,7 @@ def reference(term: Term, call: Mapping[str, object]) -> list[bool | None]:
             return [*(verdict for part in parts for verdict in part), join(part[-1] for part in parts)]
 
 
+@settings(deadline=None)
 @given(TERMS, CALLS)
 def test_evaluation_agrees_with_a_reference(term: Term, call: Mapping[str, object]) -> None:
     verdicts = reference(term, call)
@@ -265,6 +266,7 @@ def test_evaluation_agrees_with_a_reference(term: Term, call: Mapping[str, objec
     assert Predicate(term).holds(call) is expected
 
 
+@settings(deadline=None)
 @given(TERMS)
 def test_canonical_text_means_the_same(term: Term) -> None:
     text = str(Predicate(term))
@@ -273,11 +275,13 @@ def test_canonical_text_means_the_same(term: Term) -> None:
     assert again.names == Predicate(term).names
 
 
+@settings(deadline=None)
 @given(TERMS, CALLS)
 def test_canonical_text_decides_the_same(term: Term, call: Mapping[str, object]) -> None:
     assert parse(str(Predicate(term))).holds(call) is Predicate(term).holds(call)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_predicate_or_refused_with_a_position(text: str) -> None:
     refused: PredicateInvalid | None = None

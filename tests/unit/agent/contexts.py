@@ -38,4 +38,5 @@ FULL = AgentContext(
 
 def context(**values: Any) -> AgentContext:
     """The smallest context, with `values` over it."""
-    return AgentContext(**{"tenant": "acme", "assistant": "support", "release": RELEASE, **values})
+    said = {"tenant": "acme", "assistant": "support", "release": RELEASE, **values}
+    return AgentContext.model_validate(said)

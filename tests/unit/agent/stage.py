@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool
+from pydantic import Field
 
 from agent.context import AgentContext, ModelChoice
 from agent.middleware.admission import Admission
@@ -28,8 +29,8 @@ class Speaker(BaseChatModel):
     """Says its lines in order (an exception is raised) and keeps what it was shown."""
 
     lines: list[Any]
-    heard: list[list[BaseMessage]] = []
-    shown: list[list[str]] = []
+    heard: list[list[BaseMessage]] = Field(default_factory=list[list[BaseMessage]])
+    shown: list[list[str]] = Field(default_factory=list[list[str]])
 
     @property
     def _llm_type(self) -> str:

@@ -23,7 +23,7 @@ from agent.context import (
 from tests.unit.agent.contexts import FULL, RELEASE, context
 
 PARTS: dict[type[Part], dict[str, Any]] = {
-    AgentContext: {"tenant": "acme", "assistant": "support", "release": RELEASE},
+    AgentContext: {},
     ModelChoice: {"name": "openai:gpt-5-mini"},
     ArgumentLimit: {},
     Approval: {"when": "always", "decisions": ["approve"]},
@@ -98,6 +98,12 @@ def test_silence_permits_nothing() -> None:
         "durability": "async",
         "stamp": None,
     }
+
+
+def test_a_run_without_a_context_has_nobody_s_and_no_stamp_to_start_with() -> None:
+    nothing = AgentContext()
+    assert (nothing.tenant, nothing.assistant, nothing.release) == ("", "", "")
+    assert (nothing.model, nothing.tools, nothing.stamp) == (None, (), None)
 
 
 def test_an_approval_is_for_an_approver_who_did_not_ask() -> None:

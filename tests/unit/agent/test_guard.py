@@ -29,7 +29,7 @@ class World:
 
 
 @pytest.fixture(autouse=True)
-def _server_secret(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+def _server_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGNALBOX_SERVER_SECRET", SECRET)
 
 

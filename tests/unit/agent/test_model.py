@@ -28,7 +28,7 @@ INTERNAL = "Error code: 500 at https://internal.example/v1 with key sk-123"
 
 
 @pytest.fixture(autouse=True)
-def _server_secret(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+def _server_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIGNALBOX_SERVER_SECRET", SECRET)
 
 
@@ -209,7 +209,7 @@ async def test_an_error_that_is_not_the_endpoint_s_is_not_dressed_up() -> None:
 
 
 async def test_a_connection_that_fails_in_the_client_is_a_connection_that_fails() -> None:
-    request = httpx.Request("POST", "http://127.0.0.1:1/v1/chat/completions")
+    request: Any = httpx.Request("POST", "http://127.0.0.1:1/v1/chat/completions")
     one = Speaker(lines=[APIConnectionError(request=request)])
     with pytest.raises(ModelUnavailable, match="'openai:one'"):
         await run(Registry(), Cast(one=one), context())

@@ -48,7 +48,7 @@ class Endpoints:
 
 
 @pytest.fixture(autouse=True)
-def _no_endpoint_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+def _no_endpoint_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "OPENAI_BASE_URL",
         "OPENAI_API_KEY",

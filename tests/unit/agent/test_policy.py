@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from agent.context import AgentContext, Approval, ArgumentLimit
 from agent.policy import Denial, Policy
 from agent.tools.registry import Registry

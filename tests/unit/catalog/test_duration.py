@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistants.duration import seconds
@@ -31,6 +31,7 @@ def test_more_than_a_year_is_refused(text: str) -> None:
         seconds(text)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 366))
 def test_units_agree(days: int) -> None:
     assert seconds(f"{days}d") == seconds(f"{days * 24}h") == days * 86_400

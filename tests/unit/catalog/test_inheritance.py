@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from posixpath import dirname, normpath
 from typing import Any, cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistants.inheritance import LONGEST, Inheritance, Lineage, idle_nulls, merge
@@ -52,11 +52,13 @@ def patched(base: object, over: object) -> object:
     return result
 
 
+@settings(deadline=None)
 @given(maps(nulls=False), maps(nulls=True))
 def test_merge_is_json_merge_patch(base: dict[str, Any], over: dict[str, Any]) -> None:
     assert merge(node(base), node(over)).plain() == patched(base, over)
 
 
+@settings(deadline=None)
 @given(maps(nulls=False))
 def test_merge_with_nothing_changes_nothing(tree: dict[str, Any]) -> None:
     assert merge(node(tree), node({})).plain() == tree
@@ -74,6 +76,7 @@ def shaped(tree: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@settings(deadline=None)
 @given(maps(nulls=False).map(shaped), maps(nulls=False).map(shaped), maps(nulls=False).map(shaped))
 def test_a_chain_merges_the_same_from_either_end(
     one: dict[str, Any], two: dict[str, Any], three: dict[str, Any]
@@ -83,6 +86,7 @@ def test_a_chain_merges_the_same_from_either_end(
     assert from_base.plain() == from_tip.plain()
 
 
+@settings(deadline=None)
 @given(maps(nulls=False).map(shaped), maps(nulls=False).map(shaped))
 def test_every_leaf_keeps_the_place_of_the_file_that_set_it(
     base: dict[str, Any], over: dict[str, Any]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from assistants.errors import CatalogInvalid
 from assistants.loader import Catalog, load
 from assistants.node import Place
+from assistants.source import parse
 from tests.unit.catalog.deployment import (
     GRAPHS,
     MINIMAL,
@@ -315,55 +321,50 @@ def test_links_in_a_catalog_are_refused_even_inside_a_handbook(tmp_path: Path) -
     ]
 
 
-def test_secret_is_a_reference_in_the_context_whatever_the_environment_holds(
-    good: Catalog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACME_MODELS_KEY", "sk-really-secret")
-    again = load(FIXTURES / "good", registry=registry, graphs=GRAPHS)
-    assert again.assistants[1].context.model == good.assistants[1].context.model
-    model = again.assistants[1].context.model
-    assert model is not None
-    assert model.api_key == "env:ACME_MODELS_KEY"
+SCALARS: list[Any] = [None, True, -1, 2**60, 1.5, "", "x", "40", "..", "secret:own_models", "{{ x }}"]
+NESTED: list[Any] = [[], {}, [[]], {"x": {}}, {"key": "a"}, [{"key": "a"}]]
+WRONG: st.SearchStrategy[Any] = st.sampled_from(SCALARS + NESTED)
 
 
-def test_endpoint_without_a_key_gets_none(tmp_path: Path) -> None:
-    files = {
-        SUPPORT: 'name: support\ngraph: react\nmodel: {name: "openai:x", base_url: "http://127.0.0.1:8000/v1"}\n'
-    }
-    model = loaded(tmp_path, files).assistants[0].context.model
-    assert model is not None
-    assert (model.base_url, model.api_key) == ("http://127.0.0.1:8000/v1", None)
+def places_in(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value below a plain value, its own too."""
+    steps: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        steps = cast("dict[str, Any]", value).items()
+    elif isinstance(value, list):
+        steps = enumerate(cast("list[Any]", value))
+    return [path, *(below for step, child in steps for below in places_in(child, (*path, step)))]
 
 
-def test_assistant_without_tools_has_none_and_nothing_permissive(tmp_path: Path) -> None:
-    context = loaded(tmp_path, support("")).assistants[0].context
-    assert context.tools == ()
-    assert context.approvals == {}
-    assert context.policy_mode == "enforce"
-    assert context.concurrency is not None
-    assert (context.concurrency.default, context.concurrency.allow) == ("interrupt", ("interrupt",))
+def replaced(value: Any, path: tuple[Any, ...], new: object) -> Any:
+    """The plain value with another one at `path`."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
 
 
-def test_tool_brings_its_approval_unless_the_file_sets_one(tmp_path: Path) -> None:
-    brought = (
-        loaded(tmp_path, support("tools: {allow: [orders.refund, files.write]}\n")).assistants[0].context
-    )
-    assert set(brought.approvals) == {"orders.refund"}
-    rule = brought.approvals["orders.refund"]
-    assert (rule.when, rule.decisions, rule.expires) == ("always", ("approve", "reject"), 86_400)
-    assert (rule.by, rule.self_approval) == ("approver", False)
-    files = support("tools: {allow: [orders.refund]}\napprovals: {orders.refund: {when: never}}\n")
-    assert loaded(tmp_path, files).assistants[0].context.approvals["orders.refund"].when == "never"
-
-
-def test_assistant_that_changes_something_rejects_a_second_message_by_default(tmp_path: Path) -> None:
-    context = loaded(tmp_path, support("tools: {allow: [orders.get, files.write]}\n")).assistants[0].context
-    assert context.concurrency is not None
-    assert (context.concurrency.default, context.concurrency.allow) == ("reject", ("reject",))
-
-
-def test_default_strategy_is_allowed_also_when_the_file_does_not_list_it(tmp_path: Path) -> None:
-    files = support("concurrency: {default: rollback, allow: [interrupt, reject]}\n")
-    concurrency = loaded(tmp_path, files).assistants[0].context.concurrency
-    assert concurrency is not None
-    assert (concurrency.default, concurrency.allow) == ("rollback", ("reject", "interrupt", "rollback"))
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_wrong_value_anywhere_is_a_problem_or_another_release_never_a_crash(data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(["tenants/acme/support.yaml", "tenants/acme/tenant.yaml", "rings.yaml"]))
+    tree, _ = parse((FIXTURES / "good" / name).read_text(encoding="utf-8"), file=name)
+    assert tree is not None
+    plain: Any = tree.plain()
+    path = data.draw(st.sampled_from(places_in(plain)))
+    changed = replaced(plain, path, data.draw(WRONG))
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "catalog"
+        shutil.copytree(FIXTURES / "good", root)
+        (root / name).write_text(json.dumps(changed), encoding="utf-8")
+        try:
+            assistants = load(root, registry=registry, graphs=GRAPHS).assistants
+        except CatalogInvalid as invalid:
+            event("refused")
+            lines = str(invalid).splitlines()
+            assert len(lines) == len(invalid.problems) > 0  # noqa: PT017 - a sound catalog is fine too
+            assert folder not in str(invalid)  # noqa: PT017
+        else:
+            event("accepted")
+            assert len(assistants) == 3

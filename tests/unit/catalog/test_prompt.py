@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistants.node import Node, Place
@@ -144,6 +144,7 @@ PIECES = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(PIECES, st.data())
 def test_rendering_joins_text_and_values(pieces: list[tuple[str, str]], data: st.DataObject) -> None:
     values = {name: data.draw(VALUES) for _, name in pieces}

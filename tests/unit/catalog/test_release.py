@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -233,6 +233,7 @@ def reordered(value: Any, draw: Callable[[st.SearchStrategy[list[str]]], list[st
     return value
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_digest_is_stable_under_reordering_of_keys(data: st.DataObject) -> None:
     shuffled = reordered(CONTEXT.model_dump(mode="json"), data.draw)
@@ -279,6 +280,7 @@ def test_display_is_short_and_longer_only_where_it_must_be() -> None:
     assert display(digest, ["3f9c1a" + "0" * 57 + "1"]) == f"r-{digest}"
 
 
+@settings(deadline=None)
 @given(st.sets(st.text("01", min_size=64, max_size=64), min_size=1, max_size=20))
 def test_displays_of_a_set_are_distinct(digests: set[str]) -> None:
     shown = {display(digest, digests) for digest in digests}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assistants.node import Scalar
@@ -74,6 +74,7 @@ def test_numbers_that_json_cannot_carry_exactly_are_refused(text: str) -> None:
     assert len(str(caught.value)) < 120
 
 
+@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_any_finite_float_comes_back(number: float) -> None:
     value = resolve(repr(number))
@@ -82,6 +83,7 @@ def test_any_finite_float_comes_back(number: float) -> None:
     assert value == number
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**53) + 1, 2**53 - 1))
 def test_any_exact_integer_comes_back(number: int) -> None:
     value = resolve(str(number))

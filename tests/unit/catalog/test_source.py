@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -114,6 +114,7 @@ def test_all_duplicate_keys_are_found_and_the_first_counts() -> None:
     ("text", "expected"),
     [
         ("a:\nb: 1", ["1:1: 'a' has no value; write null to remove what a base sets"]),
+        ("a: 1\na:\n", ["2:1: duplicate key 'a'; line 1 sets it already"]),
         ("a: {b: , c: 1}", ["1:5: 'b' has no value; write null to remove what a base sets"]),
         ("? a\n", ["1:3: 'a' has no value; write null to remove what a base sets"]),
         ("a: [1, ]\nb:\n  -\n  - 2\n", ["3:4: an item of this list has no value"]),
@@ -253,6 +254,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_what_ruamel_writes_is_read_back(value: dict[str, Any]) -> None:
     stream = io.StringIO()
@@ -262,6 +264,7 @@ def test_what_ruamel_writes_is_read_back(value: dict[str, Any]) -> None:
     assert sound(stream.getvalue()).plain() == value
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab01:-?[]{},&*!|>'\"%@`#~<= \n\t.\\xuU\0\ud800"), max_size=40))
 def test_no_text_makes_the_parser_fail(text: str) -> None:
     tree, problems = parse(text, file="f.yaml")

@@ -159,7 +159,7 @@ SPECS = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(SPECS)
 def test_what_is_rendered_is_read_back(spec: AssistantSpec) -> None:
     assert read(render(spec)) == spec

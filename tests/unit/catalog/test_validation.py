@@ -146,6 +146,20 @@ def test_tree_of_a_draft_holds_what_its_spec_holds() -> None:
     assert (second.value, second.place) == ("b", Place("f", 2, 18))
 
 
+class Either(Section):
+    size: int | tuple[int, ...] = 0
+    flag: bool = False
+
+
+def test_error_below_what_the_tree_holds_cuts_out_what_it_holds() -> None:
+    tree, _ = parse("size: x\nflag: true", file="f")
+    assert tree is not None
+    draft, problems = validate(Either, tree)
+    assert draft.spec == Either(flag=True)
+    assert {problem.line for problem in problems} == {1}
+    assert not draft.trusts("size")
+
+
 def test_secrets_are_never_repeated() -> None:
     text = 'name: x\nmodel: {name: "openai:x", base_url: [hunter2], api_key: {a: hunter2}}\n'
     tree, _ = parse(text, file="f")

@@ -4,8 +4,6 @@ import secrets
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from assistants.errors import ConfigurationInvalid
 from assistants.settings import Settings, weak
@@ -81,7 +79,8 @@ def test_the_embedded_database_lies_in_the_home() -> None:
 
 def test_an_empty_variable_says_nothing() -> None:
     empty = dict.fromkeys(
-        ("SIGNALBOX_HOME", "SIGNALBOX_DB", "SIGNALBOX_CATALOG", "SIGNALBOX_JWKS_URL", "SIGNALBOX_JWT_ISSUER"), ""
+        ("SIGNALBOX_HOME", "SIGNALBOX_DB", "SIGNALBOX_CATALOG", "SIGNALBOX_JWKS_URL", "SIGNALBOX_JWT_ISSUER"),
+        "",
     )
     assert Settings.read({**DEV, **empty, "OPENAI_API_KEY": ""}) == Settings.read(DEV)
 
@@ -130,7 +129,10 @@ def test_another_environment_is_refused_and_is_never_a_developer_s(value: str) -
 
 
 def test_a_server_that_could_check_no_token_does_not_start() -> None:
-    for environment in ({"SIGNALBOX_ENV": "dev", "SIGNALBOX_SERVER_SECRET": ALSO}, {"SIGNALBOX_SERVER_SECRET": ALSO}):
+    for environment in (
+        {"SIGNALBOX_ENV": "dev", "SIGNALBOX_SERVER_SECRET": ALSO},
+        {"SIGNALBOX_SERVER_SECRET": ALSO},
+    ):
         assert problems(environment) == (
             "no way to check tokens: set SIGNALBOX_JWKS_URL, or SIGNALBOX_JWT_SECRET",
         )
@@ -168,7 +170,9 @@ def test_a_production_server_with_a_weak_secret_does_not_start(secret: str) -> N
     (stamp,) = problems({**PROD, "SIGNALBOX_SERVER_SECRET": secret})
     (both,) = problems({"SIGNALBOX_JWT_SECRET": secret})
     assert token == both
-    assert token.startswith("SIGNALBOX_JWT_SECRET is not a real secret: expected at least 32 random characters")
+    assert token.startswith(
+        "SIGNALBOX_JWT_SECRET is not a real secret: expected at least 32 random characters"
+    )
     assert stamp.startswith("SIGNALBOX_SERVER_SECRET is not a real secret")
     assert "secrets.token_urlsafe(48)" in token
     assert secret not in token + stamp
@@ -203,14 +207,15 @@ def test_the_message_lists_them_a_line_each() -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         Settings.read({})
     lines = str(caught.value).splitlines()
-    assert lines[0].startswith("The server's configuration has problems, so it does not start. - no way to check")
+    assert lines[0].startswith(
+        "The server's configuration has problems, so it does not start. - no way to check"
+    )
     assert lines[1].startswith("- SIGNALBOX_SERVER_SECRET is not set")
     assert len(lines) == 2
 
 
-@given(st.integers(0, 2**64))
-def test_secrets_as_the_message_makes_them_are_strong(_number: int) -> None:
-    assert not weak(secrets.token_hex(32)) or len(set(secrets.token_hex(32))) < 10
+def test_secrets_as_the_message_makes_them_are_strong() -> None:
+    assert [weak(secrets.token_urlsafe(48)) for _ in range(50)] == [False] * 50
 
 
 def test_the_length_and_the_variety_of_a_secret_are_counted_exactly() -> None:
@@ -221,7 +226,11 @@ def test_the_length_and_the_variety_of_a_secret_are_counted_exactly() -> None:
 
 def test_no_representation_shows_a_secret() -> None:
     read = Settings.read(
-        {**PROD, "SIGNALBOX_DB": "postgresql+psycopg://signalbox:hunter2@db/signalbox", "OPENAI_API_KEY": "sk-live-1"}
+        {
+            **PROD,
+            "SIGNALBOX_DB": "postgresql+psycopg://signalbox:hunter2@db/signalbox",
+            "OPENAI_API_KEY": "sk-live-1",
+        }
     )
     assert read.jwt_secret == GOOD
     for text in (repr(read), str(read), f"{read}"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.database import DatabaseRefused, Engines, reading, writing
@@ -68,7 +69,7 @@ async def test_a_tenant_has_one_count_a_minute(database: str, engines: Engines) 
     row = sa.insert(store.run_counts).values(tenant="acme", minute=1, runs=1)
     async with writing(engines.get(database)) as connection:
         await connection.execute(row)
-    with pytest.raises(sa.exc.IntegrityError):
+    with pytest.raises(IntegrityError):
         async with writing(engines.get(database)) as connection:
             await connection.execute(row)
 

@@ -44,8 +44,7 @@ async def launched(*arguments: str) -> AsyncGenerator[tuple[asyncio.subprocess.P
         await process.communicate()
 
 
-@pytest.mark.parametrize("mode", ["rules", "script"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("mode", "number"), [("rules", signal.SIGTERM), ("script", signal.SIGINT)])
 async def test_process_says_where_it_serves_and_ends_on_a_signal(mode: str, number: signal.Signals) -> None:
     async with launched("--mode", mode) as (process, line):
         async with httpx.AsyncClient() as client:

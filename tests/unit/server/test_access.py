@@ -183,7 +183,8 @@ def test_a_user_may_cancel_runs() -> None:
 
 @pytest.mark.parametrize("key", ["tenant", "owner", "pin", "assistant_id", "graph_id"])
 def test_a_user_cannot_write_metadata_that_the_server_relies_on(key: str) -> None:
-    for value in ("globex", None, "", {}):
+    values: tuple[object, ...] = ("globex", None, "", {})
+    for value in values:
         found = access.threads(person("user"), "update", {"metadata": {"title": "x", key: value}})
         assert found == Refused(403, f"The server alone writes the metadata key {key!r} of a thread.")
     assert access.threads(person("operator"), "update", {"metadata": {key: "globex"}}) == EVERYTHING

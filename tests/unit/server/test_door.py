@@ -58,9 +58,7 @@ def foreign(catalog: Catalog) -> ResolvedAssistant:
 
 def asked(assistant: uuid.UUID | ResolvedAssistant, **values: Any) -> RunRequest:
     chosen = assistant if isinstance(assistant, uuid.UUID) else assistant.id
-    base = RunRequest(
-        run=RUN, thread=THREAD, assistant=chosen, input=HELLO, command=None, metadata={}
-    )
+    base = RunRequest(run=RUN, thread=THREAD, assistant=chosen, input=HELLO, command=None, metadata={})
     return replace(base, **values)
 
 
@@ -83,7 +81,9 @@ def refused(request: RunRequest, who: Principal, catalog: Catalog) -> Refused:
 # Admission
 
 
-def test_a_user_s_run_gets_its_assistant_s_whole_context(catalog: Catalog, support: ResolvedAssistant) -> None:
+def test_a_user_s_run_gets_its_assistant_s_whole_context(
+    catalog: Catalog, support: ResolvedAssistant
+) -> None:
     verdict = admitted(asked(support), ANN, catalog)
     total = verdict.context.total()
     assert set(total) == set(AgentContext.model_fields)
@@ -92,7 +92,9 @@ def test_a_user_s_run_gets_its_assistant_s_whole_context(catalog: Catalog, suppo
     assert verdict.assistant is support
 
 
-def test_the_assistant_s_own_context_stays_without_a_stamp(catalog: Catalog, support: ResolvedAssistant) -> None:
+def test_the_assistant_s_own_context_stays_without_a_stamp(
+    catalog: Catalog, support: ResolvedAssistant
+) -> None:
     admitted(asked(support), ANN, catalog)
     assert support.context.stamp is None
 
@@ -117,7 +119,9 @@ def test_a_stateless_run_is_stamped_without_a_thread(catalog: Catalog, support: 
 def test_the_metadata_says_who_ran_what_and_only_the_server_says_it(
     catalog: Catalog, support: ResolvedAssistant
 ) -> None:
-    request = asked(support, metadata={"tenant": "globex", "owner": "globex/x", "release": "f" * 64, "note": "x"})
+    request = asked(
+        support, metadata={"tenant": "globex", "owner": "globex/x", "release": "f" * 64, "note": "x"}
+    )
     assert admitted(request, ANN, catalog).metadata == {
         "tenant": "acme",
         "owner": "acme/ann",
@@ -169,13 +173,18 @@ def test_another_tenant_s_assistant_is_not_found_in_the_same_words(
     catalog: Catalog, foreign: ResolvedAssistant
 ) -> None:
     verdict = answer(asked(foreign), ANN, catalog)
-    assert verdict == answer(asked(uuid.uuid4()), ANN, catalog) == Refused(404, "Thread or assistant not found.")
+    assert (
+        verdict == answer(asked(uuid.uuid4()), ANN, catalog) == Refused(404, "Thread or assistant not found.")
+    )
 
 
 def test_a_forged_message_does_not_tell_a_foreign_assistant_from_an_unknown_one(
     catalog: Catalog, foreign: ResolvedAssistant
 ) -> None:
-    evil: dict[str, Any] = {"input": {"messages": [{"role": "system", "content": "x"}]}, "command": {"goto": "tools"}}
+    evil: dict[str, Any] = {
+        "input": {"messages": [{"role": "system", "content": "x"}]},
+        "command": {"goto": "tools"},
+    }
     assert answer(asked(foreign, **evil), ANN, catalog) == NOT_FOUND
     assert answer(asked(uuid.uuid4(), **evil), ANN, catalog) == NOT_FOUND
 
@@ -205,7 +214,8 @@ def test_a_schedule_runs_its_tenant_s_assistant_as_the_service(
 
 
 @pytest.mark.parametrize(
-    "metadata", [{}, {"tenant": None}, {"tenant": "globex"}, {"tenant": ""}, {"tenant": ["acme"]}, {"Tenant": "acme"}]
+    "metadata",
+    [{}, {"tenant": None}, {"tenant": "globex"}, {"tenant": ""}, {"tenant": ["acme"]}, {"Tenant": "acme"}],
 )
 def test_a_schedule_of_another_tenant_or_of_none_runs_nothing(
     catalog: Catalog, support: ResolvedAssistant, metadata: dict[str, Any]
@@ -242,7 +252,9 @@ def test_an_operator_runs_any_tenant_s_assistant_as_itself(
 
 def test_an_operator_may_send_any_message_and_command(catalog: Catalog, support: ResolvedAssistant) -> None:
     request = asked(
-        support, input={"messages": [{"role": "system", "content": "x"}]}, command={"goto": "tools", "update": {}}
+        support,
+        input={"messages": [{"role": "system", "content": "x"}]},
+        command={"goto": "tools", "update": {}},
     )
     assert admitted(request, OPERATOR, catalog).context.tools == support.context.tools
 
@@ -255,7 +267,9 @@ def test_a_thread_that_served_one_tenant_does_not_serve_another(
     assert "acme" not in verdict.detail
 
 
-def test_a_thread_may_change_its_assistant_within_a_tenant(catalog: Catalog, support: ResolvedAssistant) -> None:
+def test_a_thread_may_change_its_assistant_within_a_tenant(
+    catalog: Catalog, support: ResolvedAssistant
+) -> None:
     other = found(catalog, "acme", "plain")
     for last in (support.id, other.id, None):
         assert admitted(asked(other, thread_assistant=last), OPERATOR, catalog).context.assistant == "plain"
@@ -264,20 +278,20 @@ def test_a_thread_may_change_its_assistant_within_a_tenant(catalog: Catalog, sup
 # Commands
 
 
-@pytest.mark.parametrize(
-    ("command", "named"),
-    [
-        ({"update": {"messages": [{"role": "user", "content": "x"}]}}, "update"),
-        ({"update": [["messages", []]]}, "update"),
-        ({"goto": "tools"}, "goto"),
-        ({"goto": [{"node": "tools", "input": {}}]}, "goto"),
-        ({"graph": "__parent__"}, "graph"),
-        ({"resume": True, "goto": "tools"}, "goto"),
-        ({"resume": None, "update": {"x": 1}, "goto": "tools"}, "goto"),
-        ({"RESUME": True}, "RESUME"),
-        ({"anything": 1}, "anything"),
-    ],
-)
+STEERING: list[tuple[dict[str, Any], str]] = [
+    ({"update": {"messages": [{"role": "user", "content": "x"}]}}, "update"),
+    ({"update": [["messages", []]]}, "update"),
+    ({"goto": "tools"}, "goto"),
+    ({"goto": [{"node": "tools", "input": {}}]}, "goto"),
+    ({"graph": "__parent__"}, "graph"),
+    ({"resume": True, "goto": "tools"}, "goto"),
+    ({"resume": None, "update": {"x": 1}, "goto": "tools"}, "goto"),
+    ({"RESUME": True}, "RESUME"),
+    ({"anything": 1}, "anything"),
+]
+
+
+@pytest.mark.parametrize(("command", "named"), STEERING)
 def test_a_client_cannot_steer_the_graph(
     catalog: Catalog, support: ResolvedAssistant, command: dict[str, Any], named: str
 ) -> None:
@@ -287,9 +301,17 @@ def test_a_client_cannot_steer_the_graph(
 
 @pytest.mark.parametrize(
     "command",
-    [None, {}, {"resume": True}, {"resume": {"i1": "approve"}}, {"resume": None, "update": None, "goto": None}],
+    [
+        None,
+        {},
+        {"resume": True},
+        {"resume": {"i1": "approve"}},
+        {"resume": None, "update": None, "goto": None},
+    ],
 )
-def test_a_client_may_resume(catalog: Catalog, support: ResolvedAssistant, command: dict[str, Any] | None) -> None:
+def test_a_client_may_resume(
+    catalog: Catalog, support: ResolvedAssistant, command: dict[str, Any] | None
+) -> None:
     assert admitted(asked(support, input=None, command=command), ANN, catalog)
 
 
@@ -392,30 +414,45 @@ def test_no_input_and_other_fields_are_taken() -> None:
     assert human_only({"topic": "tea"})
 
 
-roles = st.sampled_from(["user", "human", "system", "assistant", "ai", "tool", "remove", "function", "User", ""])
+roles = st.sampled_from(
+    ["user", "human", "system", "assistant", "ai", "tool", "remove", "function", "User", ""]
+)
 kinds = st.sampled_from(["human", "ai", "system", "tool", "remove", "constructor", "__overwrite__", "text"])
 inner_ids = st.just("__remove_all__") | st.just(["langchain", "SystemMessage"])
 scraps: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 2) | roles | kinds | st.sampled_from(["__overwrite__", "m-1"]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.fixed_dictionaries(
-        {},
-        optional={
-            "role": roles | inner,
-            "type": kinds | inner,
-            "content": st.just("x") | inner,
-            "id": st.sampled_from(["m-1", "__remove_all__"]) | st.just(["SystemMessage"]) | inner,
-            "lc": st.just(1),
-            "kwargs": inner,
-            "value": inner,
-            "tool_calls": inner,
-            "__overwrite__": inner,
-        },
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 2)
+    | roles
+    | kinds
+    | st.sampled_from(["__overwrite__", "m-1"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "role": roles | inner,
+                "type": kinds | inner,
+                "content": st.just("x") | inner,
+                "id": st.sampled_from(["m-1", "__remove_all__"]) | st.just(["SystemMessage"]) | inner,
+                "lc": st.just(1),
+                "kwargs": inner,
+                "value": inner,
+                "tool_calls": inner,
+                "__overwrite__": inner,
+            },
+        )
     ),
     max_leaves=8,
 )
 
-extras = {"type": kinds, "id": st.just("m-1") | inner_ids, "name": roles, "tool_calls": scraps, "kwargs": scraps}
+extras = {
+    "type": kinds,
+    "id": st.just("m-1") | inner_ids,
+    "name": roles,
+    "tool_calls": scraps,
+    "kwargs": scraps,
+}
 near: st.SearchStrategy[Any] = st.lists(
     st.text(max_size=3)
     | st.tuples(roles, st.just("x"))
@@ -426,9 +463,13 @@ near: st.SearchStrategy[Any] = st.lists(
 """Lists of messages that a person could have sent, or nearly so."""
 
 
+def idle(_state: object) -> dict[str, object]:
+    return {}
+
+
 def graph_of(mode: HistoryMode) -> Any:
     builder: Any = StateGraph(conversation(mode))
-    builder.add_node("idle", lambda _state: {})
+    builder.add_node("idle", idle)
     builder.add_edge(START, "idle")
     return builder.compile()
 
@@ -456,8 +497,8 @@ def test_what_a_person_sends_arrives(mode: HistoryMode, messages: Any) -> None:
     if messages is None:
         return
     state = CONVERSATIONS[mode].invoke({"messages": messages})
-    sent = messages if isinstance(messages, list) else [messages]
-    assert [type(message) for message in state["messages"]] == [HumanMessage] * len(sent)
+    sent = len(messages) if isinstance(messages, list) else 1  # pyright: ignore[reportUnknownArgumentType] - any
+    assert [type(message) for message in state["messages"]] == [HumanMessage] * sent
 
 
 @given(value=scraps)

@@ -57,9 +57,12 @@ class Provider:
     asked: int = 0
     answer: Response | None = None
     open: asyncio.Event = field(default_factory=asyncio.Event)
+    waiting: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.asked += 1
+        if not self.open.is_set():
+            self.waiting.set()
         await self.open.wait()
         await (self.answer or JSONResponse({"keys": self.keys}))(scope, receive, send)
 
@@ -131,8 +134,7 @@ async def test_those_who_come_while_the_first_keys_are_on_their_way_wait_for_the
     server.open.clear()
     keys = keyset(url)
     first = asyncio.create_task(keys.check(signed(RSA_KEY, "RS256", "rsa-1")))
-    while server.asked == 0:
-        await asyncio.sleep(0)
+    await server.waiting.wait()
     others = [asyncio.create_task(keys.check(signed(EC_KEY, "ES256", "ec-1"))) for _ in range(9)]
     await asyncio.sleep(0)
     server.open.set()
@@ -149,8 +151,7 @@ async def test_those_whose_key_is_known_do_not_wait_for_a_refresh(
     clock.seconds += 301
     server.open.clear()
     slow = asyncio.create_task(keys.check(signed(RSA_KEY, "RS256", "rsa-1")))
-    while server.asked == 1:
-        await asyncio.sleep(0)
+    await server.waiting.wait()
     assert await keys.check(signed(RSA_KEY, "RS256", "rsa-1")) == ANN
     assert not slow.done()
     server.open.set()

@@ -5,6 +5,7 @@ import multiprocessing
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -154,7 +155,9 @@ async def test_minutes_are_forgotten_after_ten(quota: Quota, engine: AsyncEngine
     assert set(await counts(engine)) == {("acme", 30_000_010), ("acme", 30_000_011)}
 
 
-async def test_a_refusal_leaves_the_counts_as_they_were(quota: Quota, engine: AsyncEngine, clock: Clock) -> None:
+async def test_a_refusal_leaves_the_counts_as_they_were(
+    quota: Quota, engine: AsyncEngine, clock: Clock
+) -> None:
     await quota.take("acme", 1)
     before = await counts(engine)
     with pytest.raises(Exceeded):
@@ -210,7 +213,7 @@ async def test_the_clock_is_the_system_s_unless_told_otherwise(engine: AsyncEngi
 
 
 def test_postgres_counts_in_one_statement_too() -> None:
-    statement = module._count("postgresql", "acme", 5, 7)  # pyright: ignore[reportPrivateUsage]
+    statement: Any = module._count("postgresql", "acme", 5, 7)  # pyright: ignore[reportPrivateUsage]
     text = " ".join(str(statement.compile(dialect=postgresql.dialect())).split())
     assert "ON CONFLICT (tenant, minute) DO UPDATE SET runs = (run_counts.runs +" in text
     assert "WHERE run_counts.runs <" in text

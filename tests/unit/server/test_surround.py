@@ -337,6 +337,12 @@ async def test_an_answer_that_streams_elsewhere_is_not_held_back() -> None:
         await asyncio.Event().wait()
         return {"type": "http.disconnect"}
 
-    scope = {"type": "http", "path": "/runs/stream", "method": "GET", "headers": [], "query_string": b""}
+    scope: Scope = {
+        "type": "http",
+        "path": "/runs/stream",
+        "method": "GET",
+        "headers": [],
+        "query_string": b"",
+    }
     await asyncio.wait_for(app({**scope, "asgi": {"spec_version": "2.4"}}, receive, send), timeout=5)
     assert seen == [b"one", b"two"]

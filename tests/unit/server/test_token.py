@@ -19,13 +19,14 @@ pytestmark = pytest.mark.anyio
 SECRET = "Zk3v9Qw1-0f8Hc7Lr5Ty2Ux4Bn6Mp0Ea9"
 OTHER = "other-9Qw1-0f8Hc7Lr5Ty2Ux4Bn6Mp0Ea"
 ANYTHING = Expectation()
+LEFT_OUT: Any = object()
 ANN = Principal("acme", "ann", frozenset({"user"}))
 
 
 def claims(**values: Any) -> dict[str, Any]:
     moment = now()
     base = {"sub": "ann", "tenant": "acme", "roles": ["user"], "exp": moment + timedelta(hours=1)}
-    return {key: value for key, value in {**base, **values}.items() if value is not ...}
+    return {key: value for key, value in {**base, **values}.items() if value is not LEFT_OUT}
 
 
 def signed(algorithm: str = "HS256", secret: str = SECRET, **values: Any) -> str:
@@ -136,13 +137,13 @@ async def test_a_header_that_nests_without_end_is_refused() -> None:
 
 @pytest.mark.parametrize("missing", ["exp", "sub"])
 async def test_a_token_without_end_or_subject_is_refused(missing: str) -> None:
-    assert await refused(signed(**{missing: ...})) == "its signature or claims are wrong"
+    assert await refused(signed(**{missing: LEFT_OUT})) == "its signature or claims are wrong"
 
 
 @pytest.mark.parametrize("missing", ["tenant", "roles"])
 async def test_a_token_without_tenant_or_roles_is_refused(missing: str) -> None:
     assert "expected the claims 'sub', 'tenant' (texts) and 'roles' (a list)" in await refused(
-        signed(**{missing: ...})
+        signed(**{missing: LEFT_OUT})
     )
 
 

@@ -153,8 +153,8 @@ def _plain(data: object) -> str:
     """What an error says: its message, the message in it, or its text."""
     fields = record(data)
     nested = record(fields.get("error"))
-    told = [nested.get("message"), fields.get("message"), fields.get("reason"), fields.get("error"), data]
-    return str(next(each for each in told if each and not record(each)) if fields else data)
+    told = [nested.get("message"), fields.get("message"), fields.get("reason"), fields.get("error")]
+    return str(next((each for each in told if each and not record(each)), data) if fields else data)
 
 
 def _empty(data: object) -> bool:

@@ -12,7 +12,7 @@ from agent.offline.rules.numbers import assign, fitting
 from agent.offline.rules.offer import Argument, Offer
 from agent.offline.rules.phrase import named_thing, sentence
 from agent.offline.rules.values import Value, values
-from agent.offline.rules.words import concept, identifier, terms
+from agent.offline.rules.words import concept, identifier, terms, words
 from agent.offline.shape import Record, entries
 
 SURE, LIKELY, ASKED = 0.9, 0.5, 0.25
@@ -58,7 +58,7 @@ def fill(
     there: dict[str, Any] = {}
     for other in elsewhere:
         lacking = [each for each in wanted if each.required and each.name not in {**here, **there}]
-        found = _found(offer, lacking, other, today=today, floor=SURE)
+        found = _found(offer, lacking, other, today=today, floor=SURE) if lacking else {}
         there |= {name: value for name, (value, certain) in found.items() if certain}
     complete = {**(known or {}), **{name: value for name, (value, _) in here.items()}, **there}
     return Filled(
@@ -72,7 +72,7 @@ def fill(
 
 def option(options: Sequence[object], text: str) -> object | None:
     """The enumeration value that a text names, in English or Chinese; `None` when it names none."""
-    said, lowered = terms(text), text.lower()
+    said, lowered = {concept(word.text) for word in words(text)} | terms(text), text.lower()
     for value in options:
         parts = {concept(part) for part in identifier(str(value))}
         plain = rf"(?<![a-z0-9]){re.escape(str(value).lower())}(?![a-z0-9])"

@@ -116,8 +116,10 @@ def _rate(
     covered = len(offer.named & (shared.keys() | beside.keys())) / len(offer.named)
     words = sum(offer.weights[term] * share for term, share in (shared | beside).items())
     words *= _UNSAID + (1 - _UNSAID) * covered
+    if not words:
+        return None
     filled = fill(offer, text, elsewhere=elsewhere, today=today)
-    if not words or (words < THRESHOLD and not filled.certain):
+    if words < THRESHOLD and not filled.certain:
         return None
     told = sum(shared.values()) / max(1e-9, sum(rarity.get(term, 1) for term in said))
     score = words + _TOLD * told + _READ * read + _ACT * bool(offer.acts) + _CERTAIN * filled.certain

@@ -135,7 +135,7 @@ def _string(schema: Record, named: frozenset[str], description: str, shape: re.P
         return "date"
     if form == "email" or named <= {"email"}:
         return "email"
-    if named & NUMBERED and shape is None:
+    if named & NUMBERED and shape is None and form is None:
         return "id"
     if named & SENTENCES:
         return "phrase" if named & SEARCHED and _NAMED.search(description) else "sentence"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import islice
 from typing import Any
 
 from agent.offline.rules.arguments import fill
@@ -26,6 +27,8 @@ _DECLINED = re.compile(
     r"^\W*(?:(?:no(?!\.?\s*\d)|nope|never ?mind|forget (?:it|that)|stop|don't|do not)\b|不用|算了|不要|取消)",
     re.IGNORECASE,
 )
+_READ = 1_000  # characters that are read at either end of a long message
+_CLAUSES = 20  # clauses of a message that are looked at
 _REMEMBERED = 6  # earlier human messages that are looked through for a missing argument
 
 Span = tuple[int, int]
@@ -53,13 +56,14 @@ def plan(humans: Sequence[Human], *, among: Sequence[Offer], today: date | None 
     """
     if not humans or not among:
         return []
-    newest, before = humans[-1], humans[:-1]
+    humans = humans[-_REMEMBERED - 1 :]
+    newest, before = Human(_ends(humans[-1].text), humans[-1].asked), humans[:-1]
     if newest.asked and not _DECLINED.search(newest.text):
         waiting = [step for step in plan(before, among=among, today=today) if step.missing]
         resumed = _resumed(waiting, newest.text, among=among, today=today)
         if resumed:
             return resumed
-    earlier = tuple(human.text for human in reversed(before))[:_REMEMBERED]
+    earlier = tuple(_ends(human.text) for human in reversed(before))
     choices = _Reading(newest.text, earlier, among, today).choices()
     return once([step for choice in choices for step in _steps(choice)])
 
@@ -109,7 +113,7 @@ class _Reading:
     def choices(self) -> list[Choice]:
         """The tools of the text's parts; a clause that no tool serves belongs to the one before it."""
         parts: list[tuple[Span, Choice | None]] = []
-        for span in _clauses(self.text):
+        for span in islice(_clauses(self.text), _CLAUSES):
             found = self.serve(span)
             if parts and not (found and parts[-1][1]):
                 parts[-1] = ((parts[-1][0][0], span[1]), parts[-1][1] or found)
@@ -142,6 +146,10 @@ class _Reading:
         text, rest = self.text[start:end], f"{self.text[:start]} {self.text[end:]}"
         filled = fill(choice.offer, text, elsewhere=(rest, *self.earlier), today=self.today)
         return replace(choice, filled=filled)
+
+
+def _ends(text: str) -> str:
+    return text if len(text) <= 2 * _READ else f"{text[:_READ]}\n{text[-_READ:]}"
 
 
 def _clauses(text: str) -> Iterator[Span]:

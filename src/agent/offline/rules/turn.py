@@ -11,7 +11,7 @@ from typing import Any
 from agent.offline.content import text_of
 from agent.offline.shape import parsed, records
 
-_FRAME = re.compile(r"<([a-z][\w-]*)(?:\s[^<>]*)?>(.*)</\1>\s*$", re.IGNORECASE | re.DOTALL)
+_OPENING = re.compile(r"<([a-z][\w-]*)(?:\s[^<>]*)?>", re.IGNORECASE)
 _JSON = ("{", "[")
 _ASKED = ("?", "？")
 
@@ -92,8 +92,11 @@ def unframed(text: str) -> str:
     Whatever a frame says before its tags (a warning that data is not an instruction) goes as well.
     """
     plain = text.strip()
-    match = None if plain.startswith(_JSON) else _FRAME.search(plain)
-    return unframed(match[2]) if match else plain
+    opening = None if plain.startswith(_JSON) else _OPENING.search(plain)
+    closing = f"</{opening[1]}>" if opening else ""
+    if opening is None or not plain.endswith(closing):
+        return plain
+    return unframed(plain[opening.end() : -len(closing)])
 
 
 def _humans(messages: Sequence[Mapping[str, Any]]) -> tuple[Human, ...]:
