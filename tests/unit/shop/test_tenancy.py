@@ -173,6 +173,31 @@ async def test_refunds_of_the_same_number_elsewhere_do_not_count(shop: Shop) -> 
     assert globex.refunded.minor == 10_000
 
 
+async def test_refunds_of_the_same_number_elsewhere_leave_the_whole_order_refundable(shop: Shop) -> None:
+    await _refund(shop, "globex", 1042, 25_090)
+    await _refund(shop, "acme", 1042, 39_060)
+    with pytest.raises(RefundRefused):
+        await _refund(shop, "lantern", 1042, 48_601)
+
+
+async def test_stock_of_the_same_code_elsewhere_does_not_count(shop: Shop) -> None:
+    async with shop.reading() as connection:
+        before = await find_products(connection, tenant="acme", query="ACM-KET-01", limit=10)
+    async with shop.writing() as connection:
+        for statement in (
+            "INSERT INTO products SELECT 'globex', sku, name, category, price_minor, 'USD', search FROM products "
+            "WHERE tenant = 'acme' AND sku = 'ACM-KET-01'",
+            "INSERT INTO stock VALUES ('globex', 'ACM-KET-01', 'Newark', 9999, 0, NULL)",
+        ):
+            await connection.exec_driver_sql(statement)
+    async with shop.reading() as connection:
+        after = await find_products(connection, tenant="acme", query="ACM-KET-01", limit=10)
+        elsewhere = await find_products(connection, tenant="globex", query="ACM-KET-01", limit=10)
+    assert len(before) == 1
+    assert after == before
+    assert [product.available for product in elsewhere] == [9999]
+
+
 async def test_an_order_elsewhere_is_as_unknown_as_one_that_is_nowhere(shop: Shop) -> None:
     async with shop.writing() as connection:
         await _move(connection, number=1700)
@@ -202,7 +227,7 @@ async def _refund(shop: Shop, tenant: str, order: int, minor: int) -> None:
             order=order,
             amount_minor=minor,
             reason="test",
-            key=f"{tenant}:t:{order}",
+            key=f"{tenant}:t:{order}:{minor}",
             requested_by=f"{tenant}/u",
             now=datetime.now(UTC),
         )
