@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from agent.offline.app import rules_app, script_app
 from agent.offline.serving import serving
@@ -62,8 +63,9 @@ async def _serve(options: argparse.Namespace) -> None:
 
 def _watch_stdin(stop: Callable[[], None]) -> None:
     # The descriptor, not sys.stdin: its lock would block the interpreter's exit while a read is pending.
-    while os.read(0, _READ):
-        continue
+    with suppress(OSError):
+        while os.read(0, _READ):
+            pass
     stop()
 
 

@@ -14,6 +14,10 @@ from starlette.types import ASGIApp
 HOST = "127.0.0.1"
 """The only interface that is served: the script's control routes have no other protection."""
 
+_KEEP_ALIVE = (
+    120  # seconds; longer than clients keep idle connections, so that none is closed under a request
+)
+
 
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers; it tells when it listens, and drops what is in flight to stop."""
@@ -65,7 +69,13 @@ async def serving(app: ASGIApp, *, port: int = 0) -> AsyncGenerator[str]:
     """
     bound = _bound(port)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=1,
     )
     server = _Server(config)
     task = asyncio.create_task(server.serve(sockets=[bound]))

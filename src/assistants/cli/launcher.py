@@ -25,6 +25,7 @@ from assistants.loader import Catalog, catalog_root, load
 from assistants.settings import Settings
 
 HOST = "127.0.0.1"
+DEFAULT_PORT = 2024
 _JOBS = 10
 _READY = 60.0  # seconds until a start is given up
 _BODY = 2 * 1024 * 1024  # bytes that a request may bring
@@ -194,11 +195,9 @@ def _require_free(port: int) -> None:
 
 
 def _banner(plan: Plan, info: Mapping[str, Any]) -> str:
+    here = "" if plan.port == DEFAULT_PORT else f"SIGNALBOX_URL={plan.url} "
     count = len(plan.catalog.assistants)
-    first = plan.catalog.assistants[0] if count else None
-    name = f"{first.tenant}/{first.name}" if first else "<tenant>/<assistant>"
-    here = "" if plan.port == 2024 else f"SIGNALBOX_URL={plan.url} "
-    question = '"Where is order 1001?"'
+    name, question = _example(plan.catalog)
     return "\n".join(
         [
             "",
@@ -207,10 +206,18 @@ def _banner(plan: Plan, info: Mapping[str, Any]) -> str:
             f"Studio:  https://smith.langchain.com/studio/?baseUrl={plan.url}",
             "",
             "Try, in another terminal:",
-            f"  {here}.venv/bin/signalbox chat {name} {question}",
-            f"  {here}.venv/bin/python examples/stream.py {question}",
-            f"  {here}examples/ask.sh {question}",
+            f'  {here}.venv/bin/signalbox chat {name} "{question}"',
+            f'  {here}.venv/bin/python examples/stream.py "{question}" {name}',
+            f'  {here}examples/ask.sh "{question}" {name}',
             "",
             "Ctrl-C stops everything.",
         ]
     )
+
+
+def _example(catalog: Catalog) -> tuple[str, str]:
+    """An assistant to try and a question for it: an order, where one can be looked up."""
+    orders = (one for one in catalog.assistants if "orders.get" in one.context.tools)
+    if (found := next(orders, None)) is not None:
+        return found.title, "Where is order 1001?"
+    return next((one.title for one in catalog.assistants), "TENANT/NAME"), "What can you do?"

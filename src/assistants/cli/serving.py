@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 
-from assistants.cli.launcher import serve
+from assistants.cli.launcher import DEFAULT_PORT, serve
 from assistants.cli.project import folder
 from assistants.errors import SignalboxError
-
-DEFAULT_PORT = 2024
 
 
 async def dev(*, port: int | None = None, jobs: int = 10, reload: bool = False) -> int:

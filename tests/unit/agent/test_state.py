@@ -14,7 +14,7 @@ from agent.state import DeltaConversation, FullConversation, HistoryMode, conver
 
 pytestmark = pytest.mark.anyio
 
-create: Any = create_agent
+create = cast("Any", create_agent)
 MODES: tuple[HistoryMode, ...] = ("delta", "full")
 
 
@@ -26,6 +26,10 @@ def agent_with(mode: HistoryMode) -> Any:
         state_schema=conversation(mode),
         checkpointer=InMemorySaver(),
     )
+
+
+def kinds_of(agent: Any) -> dict[str, str]:
+    return {name: type(channel).__name__ for name, channel in agent.channels.items()}
 
 
 @pytest.mark.parametrize("value", MODES)
@@ -69,9 +73,10 @@ def test_the_agent_s_history_is_a_delta_channel_in_delta_mode_only() -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_no_other_channel_of_the_agent_changes(mode: HistoryMode) -> None:
     plain = create(GenericFakeChatModel(messages=iter([AIMessage("x")])), tools=[])
-    others = {name: type(channel) for name, channel in plain.channels.items() if name != "messages"}
-    ours = {name: type(channel) for name, channel in agent_with(mode).channels.items() if name != "messages"}
+    ours, others = kinds_of(agent_with(mode)), kinds_of(plain)
     assert "jump_to" in ours
+    assert ours.pop("messages") == {"delta": "DeltaChannel", "full": "BinaryOperatorAggregate"}[mode]
+    others.pop("messages")
     assert ours == others
 
 

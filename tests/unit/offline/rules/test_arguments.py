@@ -107,6 +107,14 @@ def test_further_values_are_kept_for_the_only_required_argument_of_a_reading_too
     assert filled(schema, text).more == more
 
 
+def test_number_for_a_text_argument_stays_text() -> None:
+    invoice = tool(
+        "invoices_get", "Get an invoice.", {"invoice_id": {"type": "string"}}, required=["invoice_id"]
+    )
+
+    assert filled(invoice, "invoice 0077").arguments == {"invoice_id": "0077"}
+
+
 def test_two_phrases_do_not_share_their_words() -> None:
     found = filled(FLIGHTS_SEARCH, "flights Berlin, Rome, tomorrow")
 

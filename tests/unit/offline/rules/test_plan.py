@@ -92,6 +92,12 @@ def test_part_that_asks_is_looked_up_beside_the_effect() -> None:
     assert [name for name, _, _ in steps] == ["orders_get", "orders_refund"]
 
 
+def test_effect_never_becomes_the_scene_of_what_follows() -> None:
+    steps = planned("Refund 5 euros of order 1001. Order 1001 arrived broken")
+
+    assert [name for name, _, _ in steps] == ["orders_refund", "orders_get"]
+
+
 def test_scene_of_another_order_is_looked_up() -> None:
     steps = planned("Order 1001 is fine. Refund 20 euros of order 1002")
 
