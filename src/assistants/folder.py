@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -49,14 +49,6 @@ class Folder:
     folders: frozenset[str]
     refused: frozenset[str]
 
-    def inside(self, folder: str) -> list[str]:
-        """The files that lie directly in `folder`, sorted."""
-        return sorted(path for path in self.files if str(PurePosixPath(path).parent) == folder)
-
-    def below(self, folder: str) -> list[str]:
-        """The folders that lie directly in `folder`, sorted."""
-        return sorted(path for path in self.folders if str(PurePosixPath(path).parent) == folder)
-
     def read(self, path: str) -> tuple[str | None, list[Problem]]:
         """The text of the listed file `path`, or `None` and why it cannot be had."""
         place = Place(path)
@@ -70,13 +62,13 @@ class Folder:
             return None, [place.problem(f"is larger than {LARGEST // 1024} kB; split it")]
         return _decoded(content, path)
 
-    def target(self, named: str, *, by: str, among: Collection[str]) -> str:
+    def target(self, named: str, *, by: str, among: Iterable[str]) -> str:
         """The listed file that `named` means in the file `by`, to whose folder it is relative.
 
         Args:
             named: A relative path.
             by: The file that names it.
-            among: The files that are suggested where it names none.
+            among: The files that may be suggested where it names none; only looked at then.
 
         Raises:
             ValueError: It is absolute, leaves the catalog, or is not in it.
@@ -91,7 +83,7 @@ class Folder:
             raise ValueError(f"there is no file {shown(named)}{self._meant(named, path, home, among)}")
         return path
 
-    def _meant(self, named: str, path: str, home: str, among: Collection[str]) -> str:
+    def _meant(self, named: str, path: str, home: str, among: Iterable[str]) -> str:
         if any(path == link or path.startswith(f"{link}/") for link in self.refused):
             return "; symbolic links are not followed"
         near = closest(named, [os.path.relpath(file, home).replace(os.sep, "/") for file in among])

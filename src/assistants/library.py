@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Final
 
 from assistants.errors import Problem
@@ -34,6 +33,10 @@ class Library:
         self.problems: list[Problem] = []
         self._folder = folder
         self._texts: dict[str, str | None] = {}
+        self._assistants: dict[str, list[str]] = {}
+        for path in sorted(folder.files):
+            if _is_assistant(path):
+                self._assistants.setdefault(path.rpartition("/")[0], []).append(path)
 
     def text(self, path: str) -> str | None:
         """The text of a listed file; `None`, with a problem, when it cannot be had."""
@@ -56,7 +59,7 @@ class Library:
             ValueError: There is none, or it is nothing to extend.
         """
         path = self._target(named, by, suffix=".yaml")
-        if path == RINGS or PurePosixPath(path).name == TENANT or not (_is_base(path) or _is_assistant(path)):
+        if not (_is_base(path) or _is_assistant(path)):
             raise ValueError(f"{shown(named)} is no base; extend a file of {BASES}/ or an assistant")
         return path
 
@@ -78,11 +81,12 @@ class Library:
 
     def tenants(self) -> list[str]:
         """The folders of tenants, sorted."""
-        return self._folder.below(TENANTS)
+        folders = (path for path in self._folder.folders if len(_parts(path)) == 2)
+        return sorted(path for path in folders if _parts(path)[0] == TENANTS)
 
     def assistants(self, tenant: str) -> list[str]:
         """The assistants' files in a tenant's folder, sorted."""
-        return [path for path in self._folder.inside(tenant) if _is_assistant(path)]
+        return self._assistants.get(tenant, [])
 
     def misplaced(self) -> list[Problem]:
         """YAML files where no catalog file belongs, so that none is overlooked."""
@@ -100,7 +104,7 @@ class Library:
         return found
 
     def _target(self, named: str, by: str, *, suffix: str) -> str:
-        allowed = [file for file in self._folder.files if file.endswith(suffix) and _may_use(file, by)]
+        allowed = (file for file in self._folder.files if file.endswith(suffix) and _may_use(file, by))
         path = self._folder.target(named, by=by, among=allowed)
         if not path.endswith(suffix):
             raise ValueError(f"{shown(named)} does not end in {suffix}")
@@ -109,8 +113,8 @@ class Library:
         return path
 
 
-def _parts(path: str) -> tuple[str, ...]:
-    return PurePosixPath(path).parts
+def _parts(path: str) -> list[str]:
+    return path.split("/")
 
 
 def _owner(path: str) -> str | None:

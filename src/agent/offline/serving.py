@@ -37,9 +37,9 @@ class _Server(uvicorn.Server):
         self.listening.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the requests in flight, then the connections."""
-        for task in list(self.server_state.tasks):
-            task.cancel()
+        """Close the connections; a request in flight sees its client leave, and ends."""
+        for connection in list(self.server_state.connections):
+            connection.transport.close()
         await super().shutdown(sockets)
 
 

@@ -7,7 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
-from assistants.errors import SignalboxError
+from assistants.errors import CatalogInvalid, SignalboxError
 
 OK, ERROR, USAGE = 0, 1, 2
 
@@ -49,6 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def explanation(error: Exception) -> str | None:
     """What to tell of an error that people can act on; `None` for a fault of ours."""
+    if isinstance(error, CatalogInvalid):  # each problem at the start of a line, as editors read them
+        return f"the catalog is not loaded; problems: {len(error.problems)}\n{error}"
     if isinstance(error, SignalboxError):
         return str(error)
     if "httpx" not in sys.modules:

@@ -44,9 +44,6 @@ def test_files_and_folders_are_listed_and_dotted_names_ignored(tmp_path: Path) -
     assert problems == []
     assert folder.files == {"rings.yaml", "a/b/c.md"}
     assert folder.folders == {"a", "a/b"}
-    assert folder.inside("a/b") == ["a/b/c.md"]
-    assert folder.inside(".") == ["rings.yaml"]
-    assert folder.below("a") == ["a/b"]
 
 
 def test_symbolic_links_are_refused_and_not_followed(tmp_path: Path) -> None:
@@ -205,3 +202,15 @@ def test_unknown_file_is_refused_with_the_one_that_was_meant(tmp_path: Path) -> 
         target(folder, "../../bases")
     with pytest.raises(ValueError, match=r"^there is no file '../../bases/suport.yaml'$"):
         folder.target("../../bases/suport.yaml", by="tenants/acme/x.yaml", among=())
+
+
+def test_suggestions_cost_nothing_where_the_file_is_there(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": ""})
+    folder, _ = surveyed(tmp_path)
+    looked_at: list[str] = []
+    near = (looked_at.append(name) or name for name in ("b.md", "c.md"))
+    assert folder.target("a.md", by="rings.yaml", among=near) == "a.md"
+    assert looked_at == []
+    with pytest.raises(ValueError, match=r"there is no file 'd.md'; did you mean"):
+        folder.target("d.md", by="rings.yaml", among=near)
+    assert looked_at == ["b.md", "c.md"]

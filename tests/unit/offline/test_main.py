@@ -64,6 +64,25 @@ async def test_process_says_where_it_serves_and_ends_on_a_signal(mode: str, numb
     assert took < SECOND
 
 
+async def test_signal_ends_a_process_whose_clients_wait() -> None:
+    async with launched("--mode", "script") as (process, line):
+        root = line["url"].removesuffix("/v1")
+        async with httpx.AsyncClient(base_url=root, timeout=20) as client:
+            await client.put("/script/held", json={"turns": [{"content": "never", "gate": "go"}]})
+            body = {"model": "m", "messages": [user("held")]}
+            waiting = asyncio.create_task(client.post("/v1/chat/completions", json=body))
+            await client.get("/script/held/requests", params={"wait_for": 1})
+            process.terminate()
+            started = time.monotonic()
+            out, err = await process.communicate()
+            took = time.monotonic() - started
+            with pytest.raises(httpx.HTTPError):
+                await waiting
+
+    assert (process.returncode, out, err) == (0, b"", b"")
+    assert took < SECOND
+
+
 async def test_process_ends_with_its_stdin_when_asked_to() -> None:
     async with launched("--mode", "script", "--until-eof") as (process, _):
         assert process.stdin is not None
