@@ -89,6 +89,7 @@ async def test_an_api_key_is_a_user_of_its_tenant(running: Server) -> None:
         health = await client.get("/ops/health")
     assert made.json()["metadata"] == {"tenant": "acme", "owner": "acme/backend"}
     assert health.json()["you"] == {"identity": "acme/backend", "roles": ["user"]}
+    assert health.json()["assistants"] == 2
     async with running.anonymous({"x-api-key": "test-key-of-acmf"}) as client:
         assert (await client.post("/threads", json={})).status_code == 401
 

@@ -25,6 +25,7 @@ from agent.shop import prepare as prepare_shop
 from agent.shop import shop_url
 from assistants import store
 from assistants.errors import ConfigurationInvalid
+from assistants.principal import principal
 from assistants.reconcile import apply
 from assistants.server.deployment import deployment
 from assistants.server.surround import Info, Shield
@@ -33,15 +34,17 @@ AUTH_PATH = "assistants.server.auth:auth"
 
 
 async def health(request: Request) -> JSONResponse:
-    """What serves: the model's kind, the catalog's size and the caller as the server knows it."""
+    """What serves: the model's kind, the assistants that the caller may run, and who the caller is."""
     here = deployment()
+    who = principal(request.user.identity, request.auth.scopes)
+    own = [one for one in here.catalog.assistants if who.operator or one.tenant == who.tenant]
     return JSONResponse(
         {
             "status": "ok",
             "environment": here.settings.environment,
             "model": model_facts(),
-            "assistants": len(here.catalog.assistants),
-            "you": {"identity": request.user.identity, "roles": list(request.auth.scopes)},
+            "assistants": len(own),
+            "you": {"identity": who.identity, "roles": sorted(who.roles)},
         }
     )
 
