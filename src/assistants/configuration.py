@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from assistants.graphs import GRAPHS
-from assistants.suggestion import did_you_mean
+from assistants.loading.suggestion import did_you_mean
 
 TOP = frozenset(
     {"$schema", "python_version", "api_version", "base_image", "image_distro", "pip_config_file"}

@@ -12,20 +12,20 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from agent.tools.registry import Registry
-from assistants import rules
 from assistants.errors import CatalogInvalid, Problem
-from assistants.folder import catalog_root, shipped_root, survey
-from assistants.inheritance import Inheritance
 from assistants.inventory import ApiKey, Catalog, ResolvedAssistant
-from assistants.library import RINGS, TENANT, TENANTS, Library
-from assistants.node import Node, Place
-from assistants.prompt import Prompt
-from assistants.resolution import Outline, resolve
+from assistants.loading import rules
+from assistants.loading.folder import catalog_root, shipped_root, survey
+from assistants.loading.inheritance import Inheritance
+from assistants.loading.library import RINGS, TENANT, TENANTS, Library
+from assistants.loading.node import Node, Place
+from assistants.loading.prompt import Prompt
+from assistants.loading.resolution import Outline, resolve
+from assistants.loading.tenancy import STAND_INS, Tenancy, own_variables, settled, unique_keys
+from assistants.loading.tools import ToolFacts, facts
+from assistants.loading.validation import Draft, validate
 from assistants.spec import AssistantSpec
-from assistants.tenancy import STAND_INS, Tenancy, own_variables, settled, unique_keys
 from assistants.tenant import RingsSpec, TenantSpec
-from assistants.tools import ToolFacts, facts
-from assistants.validation import Draft, validate
 
 __all__ = ["ApiKey", "Catalog", "ResolvedAssistant", "catalog_root", "load", "shipped_root"]
 

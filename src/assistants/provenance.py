@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assistants.node import Node, Path, Place
+from assistants.loading.node import Node, Path, Place
 
 
 @dataclass(frozen=True, slots=True)

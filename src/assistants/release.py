@@ -18,7 +18,7 @@ import rfc8785
 
 from agent.context import AgentContext
 from agent.tools.registry import Tool
-from assistants.node import JSON
+from assistants.loading.node import JSON
 from assistants.spec import ThreadsSpec
 
 FORMAT: Final = 1

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from agent.context import Decision, Durability, Strategy
-from assistants.fields import (
+from assistants.loading.fields import (
     BaseUrl,
     Condition,
     Lifetime,
@@ -125,7 +125,7 @@ class ApprovalSpec(Section):
     """When a call waits for a person, for how long, and who may decide.
 
     By default every call waits, for a day, for an approver other than the one who asked, who approves or
-    rejects; letting the person edit the arguments is a choice (field case 16).
+    rejects; letting the person edit the arguments is a choice (field case 15).
     """
 
     when: Condition = "always"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from assistants.fields import SecretName, Sha256, Slug, TimeZone, User, VariableReference, slug
+from assistants.loading.fields import SecretName, Sha256, Slug, TimeZone, User, VariableReference, slug
 from assistants.principal import PLATFORM, Role
 from assistants.spec import Count, Distinct, LimitsSpec, Positive, Section, Text, distinct
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assistants.ceilings import LIMITS
-from assistants.node import Place
+from assistants.loading.ceilings import LIMITS
+from assistants.loading.node import Place
 from tests.unit.catalog.deployment import SUPPORT, loaded, report, support
 
 TENANT = "tenants/acme/tenant.yaml"

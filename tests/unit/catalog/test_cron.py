@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistants.cron import Cron, parse
+from assistants.loading.cron import Cron, parse
 
 EVERY_MINUTE = frozenset(range(60))
 EVERY_HOUR = frozenset(range(24))

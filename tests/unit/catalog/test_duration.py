@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistants.duration import seconds
+from assistants.loading.duration import seconds
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 from pydantic import BaseModel
 
-from assistants import fields
+from assistants.loading import fields
 
 
 @pytest.mark.parametrize(

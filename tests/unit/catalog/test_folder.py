@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assistants.folder import LARGEST, Folder, catalog_root, shipped_root, survey
+from assistants.loading.folder import LARGEST, Folder, catalog_root, shipped_root, survey
 from tests.unit.catalog.deployment import write
 
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistants.inheritance import LONGEST, Inheritance, Lineage, idle_nulls, merge
-from assistants.node import Node, Place
-from assistants.source import parse
+from assistants.loading.inheritance import LONGEST, Inheritance, Lineage, idle_nulls, merge
+from assistants.loading.node import Node, Place
+from assistants.loading.source import parse
 
 
 def node(value: object, *, file: str = "f", place: int = 1) -> Node:

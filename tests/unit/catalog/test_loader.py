@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from assistants.errors import CatalogInvalid
 from assistants.loader import Catalog, load
-from assistants.node import Place
-from assistants.source import parse
+from assistants.loading.node import Place
+from assistants.loading.source import parse
 from tests.unit.catalog.deployment import (
     GRAPHS,
     MINIMAL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assistants.node import Node, Place
+from assistants.loading.node import Node, Place
 
 TREE = Node(
     {

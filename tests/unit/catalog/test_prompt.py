@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistants.node import Node, Place
-from assistants.prompt import Prompt
+from assistants.loading.node import Node, Place
+from assistants.loading.prompt import Prompt
 from tests.unit.catalog.deployment import loaded, report, support
 
 PLACE = Place("bases/p.md")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assistants.node import Place
+from assistants.loading.node import Place
+from assistants.loading.source import parse
 from assistants.provenance import Provenance
-from assistants.source import parse
 
 
 def provenance(text: str) -> Provenance:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assistants.node import Scalar
-from assistants.scalar import is_text, resolve
+from assistants.loading.node import Scalar
+from assistants.loading.scalar import is_text, resolve
 
 
 @pytest.mark.parametrize(

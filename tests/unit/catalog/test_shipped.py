@@ -10,10 +10,10 @@ import pytest
 
 from agent.predicate import parse
 from agent.tools.shipped import registry
-from assistants import cron
-from assistants.folder import shipped_root
 from assistants.graphs import GRAPHS
 from assistants.loader import Catalog, ResolvedAssistant, load
+from assistants.loading import cron
+from assistants.loading.folder import shipped_root
 
 
 @pytest.fixture(scope="module")

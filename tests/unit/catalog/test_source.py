@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from assistants.node import Node, Place
-from assistants.source import DEEPEST, LARGEST, parse
+from assistants.loading.node import Node, Place
+from assistants.loading.source import DEEPEST, LARGEST, parse
 
 TEXT = """\
 # a comment

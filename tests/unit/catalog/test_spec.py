@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from agent.context import AgentContext, Limits
-from assistants.inheritance import merge
-from assistants.node import Node, Place
-from assistants.source import parse
+from assistants.loading.inheritance import merge
+from assistants.loading.node import Node, Place
+from assistants.loading.source import parse
+from assistants.loading.validation import validate
 from assistants.spec import (
     ApprovalSpec,
     ArgumentSpec,
@@ -32,7 +33,6 @@ from assistants.spec import (
     distinct,
 )
 from assistants.tenant import CeilingsSpec
-from assistants.validation import validate
 
 
 def render(spec: AssistantSpec) -> str:

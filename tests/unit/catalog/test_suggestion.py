@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assistants.suggestion import closest, did_you_mean
+from assistants.loading.suggestion import closest, did_you_mean
 
 WORDS = ("orders.get", "orders.refund", "kb.search")
 

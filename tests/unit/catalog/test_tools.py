@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field
 
 from agent.tools.registry import Registry, ToolCall
+from assistants.loading.tools import facts
 from assistants.release import tool_digest
-from assistants.tools import facts
 from tests.unit.catalog.deployment import registry
 
 

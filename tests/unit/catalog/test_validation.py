@@ -8,10 +8,10 @@ import pytest
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from assistants.node import Node, Place
-from assistants.source import parse
+from assistants.loading.node import Node, Place
+from assistants.loading.source import parse
+from assistants.loading.validation import Draft, validate
 from assistants.spec import INCOMPLETE, AssistantSpec, Distinct, Section
-from assistants.validation import Draft, validate
 
 
 class Inner(Section):

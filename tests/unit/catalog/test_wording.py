@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assistants.wording import dotted, shown
+from assistants.loading.wording import dotted, shown
 
 
 @pytest.mark.parametrize(

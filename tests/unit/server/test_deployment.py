@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from assistants.cli.credential import development_token
 from assistants.errors import CatalogInvalid, ConfigurationInvalid
 from assistants.principal import Principal
 from assistants.server.deployment import control_engine, deployment
@@ -74,9 +76,6 @@ async def test_the_token_s_address_is_that_of_the_settings() -> None:
     os.environ["SIGNALBOX_JWT_AUDIENCE"] = "signalbox"
     tokens = deployment().tokens
     assert isinstance(tokens, SharedSecret)
-    from assistants.cli.credential import development_token  # noqa: PLC0415 - the command's own way to a token
-    from datetime import timedelta  # noqa: PLC0415
-
     who = Principal("acme", "ann", frozenset({"user"}))
     assert await tokens.check(development_token(who, dict(os.environ), ttl=timedelta(hours=1))) == who
 

@@ -355,6 +355,26 @@ class TestMigrate:
         )
         assert value(path, "SELECT count(*) FROM one") == 1
 
+    async def test_migrations_of_different_databases_at_once_do_not_mix(self, tmp_path: Path) -> None:
+        """Alembic's `op` is a global; each step pauses between two tables, so that the others could run."""
+        pause = "import threading; threading.Event().wait(0.02)"
+        names = [f"db{index}" for index in range(4)]
+        await asyncio.gather(
+            *(
+                migrate(
+                    f"sqlite:///{tmp_path / name}",
+                    location=environment(
+                        tmp_path / f"m-{name}",
+                        ("0001", "\n".join((created(f"{name}_a"), pause, created(f"{name}_b")))),
+                    ),
+                    version_table="v",
+                )
+                for name in names
+            )
+        )
+        made = {name: tables(tmp_path / name) for name in names}
+        assert made == {name: {f"{name}_a", f"{name}_b", "v"} for name in names}
+
     async def test_a_step_that_fails_takes_the_earlier_ones_back(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
         location = environment(

@@ -184,12 +184,13 @@ async def test_stock_of_the_same_code_elsewhere_does_not_count(shop: Shop) -> No
     async with shop.reading() as connection:
         before = await find_products(connection, tenant="acme", query="ACM-KET-01", limit=10)
     async with shop.writing() as connection:
-        for statement in (
-            "INSERT INTO products SELECT 'globex', sku, name, category, price_minor, 'USD', search FROM products "
-            "WHERE tenant = 'acme' AND sku = 'ACM-KET-01'",
-            "INSERT INTO stock VALUES ('globex', 'ACM-KET-01', 'Newark', 9999, 0, NULL)",
-        ):
-            await connection.exec_driver_sql(statement)
+        await connection.exec_driver_sql(
+            "INSERT INTO products SELECT 'globex', sku, name, category, price_minor, 'USD', search "
+            "FROM products WHERE tenant = 'acme' AND sku = 'ACM-KET-01'"
+        )
+        await connection.exec_driver_sql(
+            "INSERT INTO stock VALUES ('globex', 'ACM-KET-01', 'Newark', 9999, 0, NULL)"
+        )
     async with shop.reading() as connection:
         after = await find_products(connection, tenant="acme", query="ACM-KET-01", limit=10)
         elsewhere = await find_products(connection, tenant="globex", query="ACM-KET-01", limit=10)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from assistants.errors import Problem
-from assistants.folder import Folder
-from assistants.node import Node, Place
-from assistants.source import parse
-from assistants.wording import shown
+from assistants.loading.folder import Folder
+from assistants.loading.node import Node, Place
+from assistants.loading.source import parse
+from assistants.loading.wording import shown
 
 RINGS: Final = "rings.yaml"
 """The file that lists the rings."""

@@ -25,9 +25,9 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from assistants.errors import Problem
-from assistants.node import Node, Place, Scalar
-from assistants.scalar import is_text, resolve
-from assistants.wording import shown
+from assistants.loading.node import Node, Place, Scalar
+from assistants.loading.scalar import is_text, resolve
+from assistants.loading.wording import shown
 
 DEEPEST: Final = 32
 """How deep maps and lists may be nested."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assistants.errors import Problem
-from assistants.node import Node, Path, Place, is_map
-from assistants.wording import dotted, shown
+from assistants.loading.node import Node, Path, Place, is_map
+from assistants.loading.wording import dotted, shown
 
 KEY: Final = "extends"
 

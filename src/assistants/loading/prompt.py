@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from assistants.errors import Problem
-from assistants.node import Node, Place
-from assistants.suggestion import did_you_mean
-from assistants.wording import shown
+from assistants.loading.node import Node, Place
+from assistants.loading.suggestion import did_you_mean
+from assistants.loading.wording import shown
 
 _BRACES: Final = re.compile(r"\{\{(?P<inside>[^{}\n]*)\}\}|\{\{")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")

@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from assistants.errors import Problem
-from assistants.node import Node, Path, is_map
+from assistants.loading.node import Node, Path, is_map
+from assistants.loading.suggestion import closest, did_you_mean
+from assistants.loading.wording import dotted, shown
 from assistants.spec import BELOW, INCOMPLETE
-from assistants.suggestion import closest, did_you_mean
-from assistants.wording import dotted, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 

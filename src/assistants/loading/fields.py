@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, WithJsonSchema
 
 from agent import predicate
-from assistants import cron, duration
+from assistants.loading import cron, duration
+from assistants.loading.suggestion import did_you_mean
+from assistants.loading.wording import shown
 from assistants.principal import SERVICE
-from assistants.suggestion import did_you_mean
-from assistants.wording import shown
 
 PROVIDERS: Final = ("openai",)
 """The providers of model names; every endpoint is spoken to in OpenAI's protocol (`agent.models`)."""

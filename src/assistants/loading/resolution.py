@@ -19,14 +19,14 @@ from agent.context import (
     ModelChoice,
     Strategy,
 )
-from assistants import duration
-from assistants.ceilings import Ceilings
 from assistants.inventory import ResolvedAssistant
+from assistants.loading import duration
+from assistants.loading.ceilings import Ceilings
+from assistants.loading.tools import ToolFacts
+from assistants.loading.validation import Draft
 from assistants.provenance import Provenance
 from assistants.release import Release
 from assistants.spec import ApprovalSpec, AssistantSpec, ModelSpec
-from assistants.tools import ToolFacts
-from assistants.validation import Draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from assistants.ceilings import Ceilings
 from assistants.errors import Problem
-from assistants.node import Node, Place
-from assistants.suggestion import did_you_mean
+from assistants.loading.ceilings import Ceilings
+from assistants.loading.node import Node, Place
+from assistants.loading.suggestion import did_you_mean
+from assistants.loading.validation import Draft
+from assistants.loading.wording import shown
 from assistants.tenant import CeilingsSpec, TenantSpec
-from assistants.validation import Draft
-from assistants.wording import shown
 
 _NOWHERE: Final = Place("")
 STAND_INS: Final[Mapping[str, Node]] = MappingProxyType(

@@ -8,11 +8,11 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from assistants.errors import Problem
-from assistants.node import Node, Path, Place
+from assistants.loading.node import Node, Path, Place
+from assistants.loading.validation import Draft
+from assistants.loading.wording import shown
 from assistants.spec import AssistantSpec, LimitsSpec
 from assistants.tenant import CeilingsSpec
-from assistants.validation import Draft
-from assistants.wording import shown
 
 LIMITS: Final = tuple(LimitsSpec.model_fields)
 """The limits that have ceilings: all of them."""

@@ -10,7 +10,7 @@ import math
 import re
 from typing import Final
 
-from assistants.node import Scalar
+from assistants.loading.node import Scalar
 
 _BOOLS: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _NULLS: Final = frozenset(("null", "Null", "NULL", "~", ""))

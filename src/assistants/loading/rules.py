@@ -11,12 +11,12 @@ from pathlib import PurePosixPath
 
 from agent import predicate
 from assistants.errors import Problem
-from assistants.node import Path, Place
+from assistants.loading.node import Path, Place
+from assistants.loading.suggestion import did_you_mean
+from assistants.loading.tools import ToolFacts
+from assistants.loading.validation import Draft
+from assistants.loading.wording import dotted, shown
 from assistants.spec import ArgumentSpec, AssistantSpec
-from assistants.suggestion import did_you_mean
-from assistants.tools import ToolFacts
-from assistants.validation import Draft
-from assistants.wording import dotted, shown
 
 Assistant = Draft[AssistantSpec]
 Tools = Mapping[str, ToolFacts]

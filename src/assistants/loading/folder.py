@@ -16,9 +16,9 @@ from posixpath import normpath
 from typing import Final
 
 from assistants.errors import Problem
-from assistants.node import Place
-from assistants.suggestion import closest
-from assistants.wording import shown
+from assistants.loading.node import Place
+from assistants.loading.suggestion import closest
+from assistants.loading.wording import shown
 
 VARIABLE: Final = "SIGNALBOX_CATALOG"
 """The environment variable that names the catalog's directory."""
@@ -37,7 +37,7 @@ def catalog_root(named: Path | None = None) -> Path:
 
 def shipped_root() -> Path:
     """The directory of the catalog that comes with the package."""
-    return Path(__file__).parent / "catalog"
+    return Path(__file__).parent.parent / "catalog"
 
 
 @dataclass(frozen=True, slots=True)
