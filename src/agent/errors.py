@@ -5,6 +5,8 @@
     * `ModelUnavailable`: the model endpoint failed and no answer can be given.
     * `ToolRegistrationError`: a tool is declared wrongly; raised at import.
     * `ToolFailure`: a tool cannot do what was asked, in words that the model may read.
+    * `PredicateInvalid` (`agent.predicate`), `DatabaseRefused` (`agent.database`), `ShopRefused`
+      (`agent.shop.errors`), `HandbookRefused` (`agent.knowledge`): of the modules that raise them.
 
 Every message is written for the person or model that reads it: it names the thing, says what was expected
 and what to do next. LangGraph Server passes the text of a `RuntimeError` on to clients and hides others,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -39,7 +40,7 @@ async def prepare(url: str, *, tenants: Iterable[str] = TENANTS, seed: int = SEE
         async with reading(engine) as connection:
             missing = await _without_rows(connection, wanted)
         if missing:
-            rows = [generate(tenant, seed) for tenant in missing]
+            rows = [await asyncio.to_thread(generate, tenant, seed) for tenant in missing]
             async with writing(engine, exclusive="shop-seed") as connection:
                 still = await _without_rows(connection, missing)
                 for tenant, made_up in zip(missing, rows, strict=True):

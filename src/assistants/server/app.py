@@ -23,11 +23,12 @@ from starlette.routing import Route
 
 from agent.shop import prepare as prepare_shop
 from agent.shop import shop_url
+from agent.tools.shipped import shop
 from assistants import store
 from assistants.errors import ConfigurationInvalid
 from assistants.principal import principal
 from assistants.reconcile import apply
-from assistants.server.deployment import deployment
+from assistants.server.deployment import deployment, engines
 from assistants.server.surround import Info, Shield
 
 AUTH_PATH = "assistants.server.auth:auth"
@@ -87,6 +88,8 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     await prepare_shop(shop_url(), tenants=sorted(here.catalog.tenants))
     await apply(here.catalog, get_client())
     yield
+    await shop.dispose()
+    await engines.dispose()
 
 
 def info() -> dict[str, Any]:

@@ -51,12 +51,12 @@ def deployment() -> Deployment:
     )
 
 
-_engines = Engines()
+engines = Engines()
 
 
 def control_engine() -> AsyncEngine:
     """The engine of the control plane's database in the running loop."""
-    return _engines.get(deployment().settings.database)
+    return engines.get(deployment().settings.database)
 
 
 def _tokens(settings: Settings) -> SharedSecret | KeySet:

@@ -104,8 +104,12 @@ async def test_an_identity_that_is_not_of_this_server_may_do_nothing(identity: s
 
 
 @pytest.mark.parametrize("who", EVERYONE, ids=lambda who: who[0])
-@pytest.mark.parametrize(("resource", "action"), [("runs", "create"), ("threads", "prune"), ("files", "read"), ("", "")])
-async def test_what_no_handler_knows_is_refused(who: tuple[str, list[str]], resource: str, action: str) -> None:
+@pytest.mark.parametrize(
+    ("resource", "action"), [("runs", "create"), ("threads", "prune"), ("files", "read"), ("", "")]
+)
+async def test_what_no_handler_knows_is_refused(
+    who: tuple[str, list[str]], resource: str, action: str
+) -> None:
     assert await dispatch(who, resource, action, {}) is False
 
 
@@ -162,7 +166,7 @@ async def test_a_user_may_not_write_state_copy_a_thread_or_take_one_over() -> No
 # Runs
 
 
-def run_of(assistant: uuid.UUID, **values: Any) -> dict[str, Any]:
+def run_of(assistant: Any, **values: Any) -> dict[str, Any]:
     """A run as the server shows it to the door; a client has put in what it can."""
     value: dict[str, Any] = {
         "thread_id": uuid.UUID(int=7),
@@ -237,7 +241,7 @@ async def test_a_run_that_is_refused_is_not_changed(here: deployed.Deployment) -
         ("react", 404),
         (uuid.uuid5(GRAPHS_NAMESPACE, "react"), 403),
     ):
-        value = run_of(assistant)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] - as it arrives
+        value = run_of(assistant)
         before = repr(value)
         assert await status(ANN, "threads", "create_run", value) == expected
         assert repr(value) == before
@@ -256,7 +260,12 @@ async def test_a_tenant_starts_no_more_runs_than_its_file_allows(here: deployed.
             await dispatch(ANN, "threads", "create_run", run_of(support.id))
         with pytest.raises(Refused) as caught:
             await dispatch(ANN, "threads", "create_run", run_of(support.id))
-        await dispatch(OPERATOR, "threads", "create_run", run_of(found(here.catalog, "globex", "support").id, thread_id=None))
+        await dispatch(
+            OPERATOR,
+            "threads",
+            "create_run",
+            run_of(found(here.catalog, "globex", "support").id, thread_id=None),
+        )
     finally:
         counting._clock = clock
     assert caught.value.status_code == 429
@@ -268,7 +277,10 @@ async def test_a_schedule_runs_for_its_tenant_only_and_a_refusal_is_reported(
 ) -> None:
     support = found(here.catalog, "acme", "support")
     value = run_of(support.id, thread_id=None, metadata={"tenant": "acme"})
-    assert await dispatch(SCHEDULE, "threads", "create_run", value) == {"tenant": "acme", "owner": "acme/service"}
+    assert await dispatch(SCHEDULE, "threads", "create_run", value) == {
+        "tenant": "acme",
+        "owner": "acme/service",
+    }
     assert caplog.records == []
     assert await status(SCHEDULE, "threads", "create_run", run_of(support.id)) == 404
     assert [record.message for record in caplog.records] == ["a scheduled run was refused"]
@@ -281,7 +293,9 @@ async def test_an_assistant_outside_the_catalog_is_marked_and_never_the_server_s
     value: dict[str, Any] = {"metadata": {"created_by": "system", "kind": "channel", "tenant": "acme"}}
     await dispatch(OPERATOR, "assistants", "create", value)
     assert value["metadata"] == {"kind": "foreign", "tenant": "acme"}
-    ours: dict[str, Any] = {"metadata": {"managed_by": "signalbox", "kind": "channel", "created_by": "system"}}
+    ours: dict[str, Any] = {
+        "metadata": {"managed_by": "signalbox", "kind": "channel", "created_by": "system"}
+    }
     await dispatch(OPERATOR, "assistants", "create", ours)
     assert ours["metadata"] == {"managed_by": "signalbox", "kind": "channel"}
 
@@ -300,11 +314,19 @@ async def test_users_write_neither_assistants_nor_schedules(action: str) -> None
         assert await status(ANN, resource, action, {"metadata": {}, "payload": {}}) == 403
 
 
-async def test_a_schedule_carries_its_assistant_s_tenant_and_nobody_s_identity(here: deployed.Deployment) -> None:
+async def test_a_schedule_carries_its_assistant_s_tenant_and_nobody_s_identity(
+    here: deployed.Deployment,
+) -> None:
     support = found(here.catalog, "acme", "support")
-    configurable = {"langgraph_auth_user": {"identity": "acme/boss"}, "langgraph_auth_permissions": ["operator"]}
+    configurable = {
+        "langgraph_auth_user": {"identity": "acme/boss"},
+        "langgraph_auth_permissions": ["operator"],
+    }
     value: dict[str, Any] = {
-        "payload": {"assistant_id": str(support.id), "config": {"configurable": {**configurable, "cron_id": "c"}}},
+        "payload": {
+            "assistant_id": str(support.id),
+            "config": {"configurable": {**configurable, "cron_id": "c"}},
+        },
         "metadata": {"tenant": "globex", "key": "digest"},
     }
     await dispatch(OPERATOR, "crons", "create", value)
@@ -316,7 +338,10 @@ async def test_a_schedule_carries_its_assistant_s_tenant_and_nobody_s_identity(h
 async def test_a_schedule_of_an_unknown_assistant_is_refused(
     here: deployed.Deployment, assistant: str | None
 ) -> None:
-    assert await status(OPERATOR, "crons", "create", {"payload": {"assistant_id": assistant}, "metadata": {}}) == 404
+    assert (
+        await status(OPERATOR, "crons", "create", {"payload": {"assistant_id": assistant}, "metadata": {}})
+        == 404
+    )
 
 
 async def test_a_schedule_s_tenant_stays() -> None:

@@ -42,7 +42,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dic
     deployment.cache_clear()
 
 
-async def test_a_deployment_is_what_the_environment_describes() -> None:
+def test_a_deployment_is_what_the_environment_describes() -> None:
     here = deployment()
     assert [assistant.title for assistant in here.catalog.assistants] == [
         "acme/plain",
@@ -54,13 +54,13 @@ async def test_a_deployment_is_what_the_environment_describes() -> None:
     assert here.secret == SECRET.encode()
 
 
-async def test_a_deployment_is_read_once() -> None:
+def test_a_deployment_is_read_once() -> None:
     first = deployment()
     os.environ["SIGNALBOX_JWT_SECRET"] = "another"
     assert deployment() is first
 
 
-async def test_the_stamp_s_secret_is_the_server_s_own_where_there_is_one() -> None:
+def test_the_stamp_s_secret_is_the_server_s_own_where_there_is_one() -> None:
     os.environ["SIGNALBOX_SERVER_SECRET"] = "own"
     here = deployment()
     assert here.secret == b"own"
@@ -80,19 +80,19 @@ async def test_the_token_s_address_is_that_of_the_settings() -> None:
     assert await tokens.check(development_token(who, dict(os.environ), ttl=timedelta(hours=1))) == who
 
 
-async def test_a_wrong_setting_ends_the_start() -> None:
+def test_a_wrong_setting_ends_the_start() -> None:
     del os.environ["SIGNALBOX_JWT_SECRET"]
     with pytest.raises(ConfigurationInvalid, match="no way to check tokens"):
         deployment()
 
 
-async def test_a_wrong_catalog_ends_the_start(environment: dict[str, str]) -> None:
+def test_a_wrong_catalog_ends_the_start(environment: dict[str, str]) -> None:
     (Path(environment["SIGNALBOX_CATALOG"]) / "tenants/acme/support.yaml").write_text("name: other\n")
     with pytest.raises(CatalogInvalid, match=r"tenants/acme/support\.yaml"):
         deployment()
 
 
-async def test_the_folder_s_file_fills_what_the_environment_leaves_out() -> None:
+def test_the_folder_s_file_fills_what_the_environment_leaves_out() -> None:
     del os.environ["SIGNALBOX_JWT_SECRET"]
     Path(".env").write_text("SIGNALBOX_JWT_SECRET=of-the-file\nSIGNALBOX_ENV=prod\n")
     here = deployment()

@@ -479,7 +479,7 @@ CONVERSATIONS: Mapping[HistoryMode, Any] = {"delta": graph_of("delta"), "full": 
 
 @pytest.mark.parametrize("mode", CONVERSATIONS)
 @given(messages=near | scraps)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_whatever_is_let_in_becomes_human_messages_or_nothing(mode: HistoryMode, messages: Any) -> None:
     """Against the very channels that conversations are kept in."""
     if not human_only({"messages": messages}):

@@ -37,6 +37,7 @@ def told(data: object, *, tool: str = "orders_get", arguments: str = "{}", tongu
         ("Shipped yesterday.", "Shipped yesterday."),
         ("42", "42"),
         (["a", "b"], "- a\n- b"),
+        ({"number": 1, "sizes": [{"size": "L", "left": 3}]}, "Order 1: sizes (size L, left 3)"),
         (True, "yes"),
     ],
 )

@@ -62,6 +62,8 @@ def field(name: str, **schema: Any) -> Any:
         ("labels", {"type": "array", "items": {"enum": ["a", "b", "c"]}, "minItems": 2}, ["a", "b"]),
         ("nested", {"type": "object", "properties": {"order": {"type": "integer"}}}, {"order": 1001}),
         ("nested", {"type": "object"}, {}),
+        ("nested", {"properties": {"order": {"type": "integer"}}}, {"order": 1001}),
+        ("body", {}, TEXT),
     ],
 )
 def test_field_is_filled_by_name_type_and_bounds(name: str, schema: dict[str, Any], expected: object) -> None:

@@ -43,6 +43,13 @@ def test_empty_conversation_has_no_text() -> None:
     assert (turn.text, turn.humans, turn.results) == ("", (), ())
 
 
+def test_calls_without_a_human_message_belong_to_the_turn() -> None:
+    turn = read_turn([calls(a=("orders_get", {"number": 1})), result("a", "shipped")])
+
+    assert turn.called == {("orders_get", '{"number": 1}')}
+    assert [each.text for each in turn.results] == ["shipped"]
+
+
 def test_question_counts_only_right_before_the_message() -> None:
     turn = read_turn([assistant("Which?"), user("this"), user("and that"), assistant("哪个？"), user("那个")])
 

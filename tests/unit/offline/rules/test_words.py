@@ -115,6 +115,8 @@ def test_identifiers_are_cut_at_marks_and_humps(name: str, parts: list[str]) -> 
         ("analysis", "analysis"),
         ("matches", "match"),
         ("bus", "bus"),
+        ("ties", "tie"),
+        ("axes", "axe"),
     ],
 )
 def test_concept_of_an_unknown_word_is_its_singular(word: str, expected: str) -> None:
