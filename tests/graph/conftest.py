@@ -69,6 +69,10 @@ class Agent:
         result = await self.invoke(sent, thread=thread, context=context, stamped=stamped)
         return result["messages"]
 
+    async def resume(self, *, thread: str, context: AgentContext | None = None) -> list[BaseMessage]:
+        """A run without input, as after a failure; the thread's messages afterwards."""
+        return (await self.invoke(None, thread=thread, context=context))["messages"]
+
     async def invoke(
         self, sent: Any, *, thread: str, context: AgentContext | None = None, stamped: bool = True
     ) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from agent.context import AgentContext
 from agent.middleware.admission import Admission
 from agent.middleware.guard import ToolGuard, served
+from agent.middleware.limits import TurnLimits
 from agent.middleware.model import AssistantModel, Unbound
 from agent.models import Models
 from agent.state import conversation
@@ -26,7 +27,7 @@ def build(registry: Registry, models: Models) -> CompiledStateGraph[Any, AgentCo
     return create_agent(
         model=Unbound(),
         tools=served(registry),
-        middleware=[Admission(), ToolGuard(registry), AssistantModel(models)],
+        middleware=[Admission(), ToolGuard(registry), AssistantModel(models), TurnLimits()],
         state_schema=conversation(),
         context_schema=AgentContext,
         name="react",
