@@ -39,7 +39,7 @@ def merge_by_index(left: Sequence[Record] | None, right: Sequence[Record] | None
 
 
 def append_unique(left: Sequence[Item] | None, right: Sequence[Item] | None) -> list[Item]:
-    """`left` and then what `right` adds to it, order kept; items are compared by value, hashable or not.
+    """`left` and then what `right` adds to it, order kept; items are compared with `==`, hashable or not.
 
     The set of items does not depend on the order of patches, their sequence does.
     """

@@ -43,7 +43,7 @@ def history_mode(value: str | None = None) -> HistoryMode:
     Raises:
         ValueError: Any other value.
     """
-    mode = os.environ.get("SIGNALBOX_MESSAGES", "delta") if value is None else value
+    mode = (os.environ.get("SIGNALBOX_MESSAGES") or "delta") if value is None else value
     match mode:
         case "delta" | "full":
             return mode

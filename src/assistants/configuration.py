@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ TOP = frozenset(
     | {"pip_installer", "source", "dependencies", "dockerfile_lines", "graphs", "env", "store", "auth"}
     | {"http", "webhooks", "checkpointer", "keep_pkg_tools"}
 )
+_PATH = re.compile(r" \(/[^)]*\)")  # where Python found the module, at the end of some messages
 AUTH_TARGET = "assistants.server.auth:auth"
 APP_TARGET = "assistants.server.app:app"
 GRAPH = frozenset({"path", "description"})
@@ -52,9 +54,12 @@ def read(path: Path) -> tuple[Mapping[str, Any] | None, list[str]]:
 def problems(config: Mapping[str, Any]) -> list[str]:
     """What is wrong with the configuration, one sentence a problem; empty when the server may start."""
     graphs, auth, http = (_part(config, name) for name in ("graphs", "auth", "http"))
+    cors = _part(http, "cors")
     found = _unknown("langgraph.json", config, TOP)
     found += _unknown("auth", auth, AUTH) + _unknown("http", http, HTTP)
-    found += _unknown("http.cors", _part(http, "cors"), CORS)
+    found += _unknown("http.cors", cors, CORS)
+    if "*" in (cors.get("allow_origins") or ()) and cors.get("allow_credentials"):
+        found.append("http.cors: any origin with credentials lets every web page act as its reader")
     for name, graph in graphs.items():
         found += _graph(str(name), graph)
     found += _missing_graphs(graphs)
@@ -103,5 +108,6 @@ def _target(where: str, path: object, why: str) -> list[str]:
     try:
         loaded = importlib.import_module(module)
     except Exception as error:  # noqa: BLE001 - a module may fail in any way while it is imported
-        return [f"{where}: module {module!r} can't be imported ({type(error).__name__}: {error})"]
+        text = _PATH.sub("", f"{type(error).__name__}: {error}")
+        return [f"{where}: module {module!r} can't be imported ({text})"]
     return [] if hasattr(loaded, name) else [f"{where}: module {module!r} has no {name!r}"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from assistants.errors import ConfigurationInvalid
 
@@ -15,6 +16,7 @@ ModelMode = Literal["endpoint", "offline", "none"]
 
 _SECRET_LENGTH = 32
 _SECRET_VARIETY = 10
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PLACEHOLDERS = ("change", "example", "secret", "password", "replace")
 
 
@@ -79,9 +81,22 @@ class Settings:
         if self.server_secret is None:
             found.append("SIGNALBOX_SERVER_SECRET is not set; runs can't be stamped without it")
         if self.environment == "prod":
+            found += self._open_provider()
             found += _weak("SIGNALBOX_JWT_SECRET", self.jwt_secret)
             if self.server_secret != self.jwt_secret:
                 found += _weak("SIGNALBOX_SERVER_SECRET", self.server_secret)
+        return found
+
+    def _open_provider(self) -> list[str]:
+        """What would let in tokens that are not for this server, or keys that were changed on the way."""
+        if self.jwks_url is None:
+            return []
+        url = urlsplit(self.jwks_url)
+        found: list[str] = []
+        if url.scheme != "https" and url.hostname not in _LOOPBACK:
+            found.append("SIGNALBOX_JWKS_URL must be https: who changes the keys on the way may be anybody")
+        if self.jwt_audience is None:
+            found.append("SIGNALBOX_JWT_AUDIENCE is not set: any token of the identity provider would do")
         return found
 
 

@@ -451,3 +451,20 @@ class TestOtherWaysIn:
         assert answer.json()["type"] == "success"
         (request,) = await talk.requests(wait_for=1)
         assert request.body["messages"][0]["content"] == "You read the handbook."
+
+
+async def test_a_message_id_of_the_thread_cant_be_sent_again(running: Server, model: Endpoint) -> None:
+    """Invariant 3 and case 7: under the id of an earlier message a client would replace it."""
+    ann = running.client("acme", "ann")
+    talk = await model.script(Turn(content="ok"), Turn(content="ok again"))
+    thread = await new_thread(ann)
+    messages = await ask(ann, thread, talk.says("hi"))
+    async with running.http("acme", "ann") as client:
+        for known in messages:
+            forged = {"messages": [{"role": "user", "id": known["id"], "content": "replaced"}]}
+            answer = await start(client, f"/threads/{thread}/runs/wait", input=forged)
+            assert answer.status_code == 422
+            assert known["id"] in answer.json()["detail"]
+        fresh = {"messages": [{"role": "user", "id": str(uuid.uuid4()), "content": "new"}]}
+        answer = await start(client, f"/threads/{thread}/runs/wait", input=fresh)
+    assert [m["content"] for m in answer.json()["messages"]] == [talk.says("hi"), "ok", "new", "ok again"]

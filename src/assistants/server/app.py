@@ -25,13 +25,12 @@ from agent.shop import prepare as prepare_shop
 from agent.shop import shop_url
 from agent.tools.shipped import shop
 from assistants import store
+from assistants.configuration import AUTH_TARGET
 from assistants.errors import ConfigurationInvalid
 from assistants.principal import principal
 from assistants.reconcile import apply
 from assistants.server.deployment import deployment, engines
 from assistants.server.surround import Info, Shield
-
-AUTH_PATH = "assistants.server.auth:auth"
 
 
 async def health(request: Request) -> JSONResponse:
@@ -71,9 +70,9 @@ def authentication_on(environment: Mapping[str, str]) -> None:
         ConfigurationInvalid: Authentication is off, another one, or open to Studio's header.
     """
     configured: Any = json.loads(environment.get("LANGGRAPH_AUTH") or "null")
-    if isinstance(configured, dict) and configured == {"path": AUTH_PATH, "disable_studio_auth": True}:
+    if isinstance(configured, dict) and configured == {"path": AUTH_TARGET, "disable_studio_auth": True}:
         return
-    wanted = json.dumps({"path": AUTH_PATH, "disable_studio_auth": True})
+    wanted = json.dumps({"path": AUTH_TARGET, "disable_studio_auth": True})
     raise ConfigurationInvalid(
         [f"authentication is not on: 'auth' in langgraph.json must be exactly {wanted}"]
     )

@@ -20,7 +20,7 @@ from assistants.server import access, door
 from assistants.server.authenticate import Headers, Unauthenticated
 from assistants.server.authenticate import authenticate as identify
 from assistants.server.deployment import control_engine, deployment
-from assistants.server.loopback import busy_threads
+from assistants.server.loopback import busy_threads, held_message_ids
 from assistants.server.quota import Exceeded, Quota
 
 logger = logging.getLogger(__name__)
@@ -102,7 +102,7 @@ async def create_run(ctx: Context, value: Value) -> access.Filter:
         _alert_unattended(who, verdict)
         raise _HTTP(status_code=verdict.status, detail=verdict.detail)
     await _spend(verdict.assistant.tenant)
-    _write(value, verdict)
+    _write(value, verdict, unattended=who.unattended)
     return verdict.filter
 
 
@@ -218,7 +218,13 @@ async def _run_request(who: Principal, value: Value) -> door.RunRequest:
         command=kwargs.get("command"),
         metadata=value.get("metadata") or {},
         thread_assistant=await _last_assistant(str(thread)) if thread and who.operator else None,
+        taken=await _taken(str(thread), kwargs.get("input")) if thread and not who.operator else frozenset(),
     )
+
+
+async def _taken(thread: str, sent: object) -> frozenset[str]:
+    """Ids of the thread's messages; read only where the input names ids, as few clients do."""
+    return await held_message_ids(thread) if door.message_ids(sent) else frozenset()
 
 
 async def _last_assistant(thread: str) -> uuid.UUID | None:
@@ -244,14 +250,14 @@ async def _spend(tenant: str) -> None:
         ) from None
 
 
-def _write(value: Value, verdict: door.Admitted) -> None:
+def _write(value: Value, verdict: door.Admitted, *, unattended: bool) -> None:
     """Put the decision into the run; the server keeps what is changed in place."""
     kwargs = value["kwargs"]
     kwargs["context"] = verdict.context.total()
     # A run without a thread has no checkpointer, and langgraph 1.2.24 fails on `sync` without one.
     kwargs["durability"] = "async" if kwargs.get("temporary") else verdict.durability
     config = kwargs["config"]
-    kept = door.cleaned(config.get("configurable") or {})
+    kept = door.cleaned(config.get("configurable") or {}, unattended=unattended)
     config["configurable"].clear()
     config["configurable"].update(kept)
     config["recursion_limit"] = verdict.recursion_limit

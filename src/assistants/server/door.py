@@ -25,7 +25,8 @@ GRAPHS_NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 
 _STEPS = 50  # super-steps of an assistant whose file sets no limit
 _MARGIN = 10  # so that the harness's own limit ends a run before the server's does
-_KEPT_CONFIGURABLE = ("__", "langgraph_", "cron_id", "checkpoint_")
+_KEPT_CONFIGURABLE = ("__", "langgraph_", "checkpoint_")
+_CRON = "cron_id"
 _ENGINE = "__pregel_"  # langgraph's own switches; the server lets a client's through (langgraph-api 0.16.7)
 
 
@@ -41,6 +42,8 @@ class RunRequest:
     metadata: Mapping[str, Any]
     thread_assistant: uuid.UUID | None = None
     """The assistant that last ran on the thread, where the thread exists."""
+    taken: frozenset[str] = frozenset()
+    """Ids of messages that the thread already holds, as far as the input names any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,10 @@ def _may_run(who: Principal, assistant: ResolvedAssistant, request: RunRequest) 
 
 def _elsewhere(request: RunRequest, assistant: ResolvedAssistant, catalog: Catalog) -> Refused | None:
     """A thread serves one tenant: an operator's test must not carry one tenant's words to another."""
-    earlier = catalog.by_id(request.thread_assistant) if request.thread_assistant else None
-    if earlier is None or earlier.tenant == assistant.tenant:
+    if request.thread_assistant is None:
+        return None
+    earlier = catalog.by_id(request.thread_assistant)  # unknown: it has left the catalog, with its tenant
+    if earlier is not None and earlier.tenant == assistant.tenant:
         return None
     return Refused(409, "This thread has served another tenant's assistant; start a new thread.")
 
@@ -102,7 +107,18 @@ def _forged(request: RunRequest, who: Principal) -> Refused | None:
         return Refused(422, f"A client can't send command.{extra[0]}; send a message, or command.resume.")
     if not human_only(request.input):
         return Refused(422, "A client can send human messages only: {'messages': [{'role': 'user', …}]}.")
+    known = sorted(message_ids(request.input) & request.taken)
+    if known:
+        return Refused(422, f"Message id {known[0]!r} is already in this thread; send new messages only.")
     return None
+
+
+def message_ids(value: object) -> frozenset[str]:
+    """The ids that the messages of a run's input carry; one that a thread has would replace its message."""
+    messages = cast("Mapping[str, object]", value).get("messages") if isinstance(value, Mapping) else None
+    several = cast("list[object]", messages) if isinstance(messages, list) else [messages]
+    maps = (cast("Mapping[str, object]", one) for one in several if isinstance(one, Mapping))
+    return frozenset(str(one["id"]) for one in maps if one.get("id"))
 
 
 def human_only(value: object) -> bool:
@@ -137,6 +153,7 @@ def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, se
     key = RunKey(run=request.run, thread=request.thread or "", assistant=str(request.assistant))
     stamp = sign(assistant.context, key, principal=acting.identity, unattended=who.unattended, secret=secret)
     owner = {"tenant": acting.tenant, "owner": acting.identity}
+    own = {"tenant": acting.tenant} if who.unattended else owner  # a schedule may run on a person's thread
     return Admitted(
         assistant=assistant,
         context=assistant.context.model_copy(update={"stamp": stamp}),
@@ -150,14 +167,18 @@ def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, se
         },
         recursion_limit=(assistant.context.limits.steps or _STEPS) + _MARGIN,
         durability=assistant.context.durability,
-        filter={} if who.operator else owner,
+        filter={} if who.operator else own,
     )
 
 
-def cleaned(configurable: Mapping[str, Any]) -> dict[str, Any]:
-    """The server's own keys of a run's `configurable`; what a client put there is dropped."""
+def cleaned(configurable: Mapping[str, Any], *, unattended: bool) -> dict[str, Any]:
+    """The server's own keys of a run's `configurable`; what a client put there is dropped.
+
+    Only a schedule carries the id of its cron.
+    """
+    kept = (*_KEPT_CONFIGURABLE, _CRON) if unattended else _KEPT_CONFIGURABLE
     return {
         key: value
         for key, value in configurable.items()
-        if key.startswith(_KEPT_CONFIGURABLE) and not key.startswith(_ENGINE)
+        if key.startswith(kept) and not key.startswith(_ENGINE)
     }

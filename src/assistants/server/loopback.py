@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
+from langgraph_sdk.errors import NotFoundError
 
 from assistants.principal import PLATFORM
 
@@ -24,6 +26,18 @@ async def platform(actor: str) -> AsyncGenerator[LangGraphClient]:
 
     async with with_user(SimpleUser(f"{PLATFORM}/{actor}"), ["operator"]):
         yield get_client()
+
+
+async def held_message_ids(thread: str) -> frozenset[str]:
+    """The ids of the messages that a thread holds; none where there is no such thread."""
+    async with platform("door") as client:
+        try:
+            state = await client.threads.get_state(thread)
+        except NotFoundError:
+            return frozenset()
+    values = cast("Mapping[str, Any]", state["values"] or {})
+    messages: Sequence[Mapping[str, Any]] = values.get("messages") or ()
+    return frozenset(str(message["id"]) for message in messages if message.get("id"))
 
 
 async def busy_threads(tenant: str) -> int:

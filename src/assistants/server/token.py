@@ -130,12 +130,7 @@ class KeySet:
             response = await self._client.get(self._url)
             response.raise_for_status()
             keys = jwt.PyJWKSet.from_dict(response.json()).keys
-        except (
-            httpx.HTTPError,
-            jwt.PyJWTError,
-            ValueError,
-            AttributeError,
-        ) as error:  # the last: no JSON object
+        except (httpx.HTTPError, jwt.PyJWTError, ValueError, AttributeError) as error:  # or no JSON map
             if self._keys:
                 return  # the last good keys serve until the provider answers again
             raise TokenRefused("the identity provider's keys can't be had right now; try again") from error

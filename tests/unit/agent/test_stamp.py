@@ -61,7 +61,7 @@ def test_a_run_without_a_stamp_does_not_start_and_says_where_to_look() -> None:
     assert "'auth' in langgraph.json" in refused(FULL)
 
 
-@pytest.mark.parametrize("mac", ["", "0" * 64, "f" * 64, "é" * 64, "none"])
+@pytest.mark.parametrize("mac", ["", "0" * 64, "f" * 64, "é" * 64, "\ud800", "none"])
 def test_a_forged_mac_is_refused(mac: str) -> None:
     refused(forged(mac=mac))
 

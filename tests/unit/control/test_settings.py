@@ -138,10 +138,30 @@ def test_a_server_that_could_check_no_token_does_not_start() -> None:
         )
 
 
-def test_a_server_that_could_stamp_no_run_does_not_start() -> None:
-    assert problems({"SIGNALBOX_JWKS_URL": "https://id.example/jwks.json"}) == (
-        "SIGNALBOX_SERVER_SECRET is not set; runs can't be stamped without it",
+PROVIDER = {"SIGNALBOX_JWKS_URL": "https://id.example/jwks.json", "SIGNALBOX_JWT_AUDIENCE": "signalbox"}
+
+
+def test_in_production_the_provider_s_tokens_are_for_this_server_and_its_keys_come_unchanged() -> None:
+    keys = {**PROVIDER, "SIGNALBOX_SERVER_SECRET": ALSO}
+    assert problems({**keys, "SIGNALBOX_JWT_AUDIENCE": ""}) == (
+        "SIGNALBOX_JWT_AUDIENCE is not set: any token of the identity provider would do",
     )
+    assert problems({**keys, "SIGNALBOX_JWKS_URL": "http://id.example/jwks.json"}) == (
+        "SIGNALBOX_JWKS_URL must be https: who changes the keys on the way may be anybody",
+    )
+    assert starts({**keys, "SIGNALBOX_JWKS_URL": "http://127.0.0.1:8080/jwks.json"})
+    assert starts(
+        {
+            **keys,
+            "SIGNALBOX_ENV": "dev",
+            "SIGNALBOX_JWKS_URL": "http://id.test/",
+            "SIGNALBOX_JWT_AUDIENCE": "",
+        }
+    )
+
+
+def test_a_server_that_could_stamp_no_run_does_not_start() -> None:
+    assert problems(PROVIDER) == ("SIGNALBOX_SERVER_SECRET is not set; runs can't be stamped without it",)
 
 
 def test_the_token_secret_stamps_where_there_is_no_other() -> None:
@@ -184,7 +204,7 @@ def test_a_developer_may_have_a_weak_secret(secret: str) -> None:
 
 
 def test_a_weak_token_secret_is_refused_also_where_tokens_come_from_elsewhere() -> None:
-    keys = {"SIGNALBOX_JWKS_URL": "https://id.example/jwks.json", "SIGNALBOX_SERVER_SECRET": ALSO}
+    keys = {**PROVIDER, "SIGNALBOX_SERVER_SECRET": ALSO}
     assert starts(keys)
     assert len(problems({**keys, "SIGNALBOX_JWT_SECRET": "short"})) == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from assistants.configuration import AUTH_TARGET
 from assistants.errors import ConfigurationInvalid
-from assistants.server.app import AUTH_PATH, app, authentication_on
+from assistants.server.app import app, authentication_on
 from assistants.server.surround import Info, Shield
 
 OURS = {"path": "assistants.server.auth:auth", "disable_studio_auth": True}
@@ -23,10 +23,10 @@ def test_a_server_with_our_authentication_starts() -> None:
         {},
         [],
         "assistants.server.auth:auth",
-        {"pth": AUTH_PATH, "disable_studio_auth": True},
-        {"path": AUTH_PATH},
-        {"path": AUTH_PATH, "disable_studio_auth": False},
-        {"path": AUTH_PATH, "disable_studio_auth": "true"},
+        {"pth": AUTH_TARGET, "disable_studio_auth": True},
+        {"path": AUTH_TARGET},
+        {"path": AUTH_TARGET, "disable_studio_auth": False},
+        {"path": AUTH_TARGET, "disable_studio_auth": "true"},
         {"path": "json:loads", "disable_studio_auth": True},
         {**OURS, "allow_langsmith_api_keys": True},
     ],
@@ -44,7 +44,7 @@ def test_a_server_without_authentication_does_not_start(environment: dict[str, s
 
 
 def test_the_check_of_the_file_and_of_the_server_ask_for_the_same() -> None:
-    assert AUTH_PATH == AUTH_TARGET == OURS["path"]
+    assert OURS["path"] == AUTH_TARGET
 
 
 def test_the_shield_stands_outermost() -> None:

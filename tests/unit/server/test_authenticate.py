@@ -95,6 +95,14 @@ async def test_a_token_of_a_tenant_that_is_not_in_the_catalog_is_refused() -> No
     assert "acme" not in said
 
 
+async def test_an_operator_may_belong_to_the_platform_and_nobody_else_may() -> None:
+    ops = await identify({b"authorization": f"Bearer {token('platform/olga', 'operator')}".encode()})
+    assert ops == Principal("platform", "olga", frozenset({"operator"}))
+    for roles in (("user",), ("operator", "user"), ("approver",)):
+        said = await refused({b"authorization": f"Bearer {token('platform/olga', *roles)}".encode()})
+        assert "its tenant is not in the catalog" in said
+
+
 @pytest.mark.parametrize(
     "value",
     [b"Bearer", b"Bearer ", b"Basic YTpi", b"Token abcdefgh", b"langsmith", b"\xff\xfe", b"Bearer\tabcdefgh"],
@@ -240,7 +248,13 @@ async def test_studio_s_header_without_a_host_is_nothing() -> None:
     assert await refused({b"x-auth-scheme": b"langsmith"}, development=True)
 
 
-@pytest.mark.parametrize("name", [b"forwarded", b"x-forwarded-for", b"x-real-ip"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b"forwarded", b"via", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip"),
+        *(b"cf-connecting-ip", b"true-client-ip"),
+    ],
+)
 @pytest.mark.parametrize("value", [b"203.0.113.7", b"127.0.0.1", b""])
 async def test_studio_s_header_through_a_proxy_is_nothing(name: bytes, value: bytes) -> None:
     assert "no credentials" in await refused({**STUDIO, name: value}, development=True)

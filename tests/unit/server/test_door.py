@@ -27,6 +27,7 @@ from assistants.server.door import (
     cleaned,
     decide,
     human_only,
+    message_ids,
 )
 from tests.unit.server.catalogs import GRAPHS, catalog_in, found
 
@@ -210,7 +211,7 @@ def test_a_schedule_runs_its_tenant_s_assistant_as_the_service(
     assert verdict.context.stamp is not None
     assert (verdict.context.stamp.principal, verdict.context.stamp.unattended) == ("acme/service", True)
     assert verdict.metadata["owner"] == "acme/service"
-    assert verdict.filter == {"tenant": "acme", "owner": "acme/service"}
+    assert verdict.filter == {"tenant": "acme"}, "it may run on a person's thread of its tenant"
 
 
 @pytest.mark.parametrize(
@@ -273,6 +274,40 @@ def test_a_thread_may_change_its_assistant_within_a_tenant(
     other = found(catalog, "acme", "plain")
     for last in (support.id, other.id, None):
         assert admitted(asked(other, thread_assistant=last), OPERATOR, catalog).context.assistant == "plain"
+
+
+def test_a_thread_whose_assistant_has_left_the_catalog_serves_nobody_else(
+    catalog: Catalog, foreign: ResolvedAssistant
+) -> None:
+    assert refused(asked(foreign, thread_assistant=uuid.uuid4()), OPERATOR, catalog).status == 409
+
+
+# Messages that a thread already has
+
+
+@pytest.mark.parametrize(
+    "messages", [[{"role": "user", "id": "m-1", "content": "x"}], {"role": "user", "id": "m-1"}]
+)
+def test_a_message_that_would_replace_one_of_the_thread_is_refused(
+    catalog: Catalog, support: ResolvedAssistant, messages: Any
+) -> None:
+    """A person's message under the id of an assistant's call would leave the call's result without a call."""
+    sent = {"messages": messages}
+    taken = refused(asked(support, input=sent, taken=frozenset({"m-0", "m-1"})), ANN, catalog)
+    assert (taken.status, taken.detail) == (
+        422,
+        "Message id 'm-1' is already in this thread; send new messages only.",
+    )
+    assert admitted(asked(support, input=sent, taken=frozenset({"m-0"})), ANN, catalog)
+
+
+def test_ids_are_read_from_every_form_of_input() -> None:
+    assert message_ids({"messages": [{"id": "a"}, "text", ["user", "x"], {"id": None}, {"id": 7}]}) == {
+        "a",
+        "7",
+    }
+    assert message_ids({"messages": {"id": "a"}}) == {"a"}
+    assert message_ids({"messages": "text"}) == message_ids(None) == message_ids([]) == frozenset()
 
 
 # Commands
@@ -521,7 +556,6 @@ def test_only_the_server_s_own_configuration_stays() -> None:
         "__event_streaming_v2": True,
         "checkpoint_id": "c-1",
         "checkpoint_ns": "",
-        "cron_id": "c-2",
     }
     sent = {
         "tenant": "globex",
@@ -536,7 +570,8 @@ def test_only_the_server_s_own_configuration_stays() -> None:
         "Langgraph_auth_user": {},
         "": 1,
     }
-    assert cleaned({**sent, **kept}) == kept
+    assert cleaned({**sent, **kept, "cron_id": "c-2"}, unattended=False) == kept
+    assert cleaned({**sent, **kept, "cron_id": "c-2"}, unattended=True) == {**kept, "cron_id": "c-2"}
 
 
 @pytest.mark.parametrize(
@@ -552,10 +587,12 @@ def test_only_the_server_s_own_configuration_stays() -> None:
     ],
 )
 def test_a_client_cannot_reach_the_engine_s_switches(key: str) -> None:
-    assert cleaned({key: True, "langgraph_request_id": "r-1"}) == {"langgraph_request_id": "r-1"}
+    for unattended in (True, False):
+        sent = {key: True, "langgraph_request_id": "r-1"}
+        assert cleaned(sent, unattended=unattended) == {"langgraph_request_id": "r-1"}
 
 
 def test_what_was_given_is_not_changed() -> None:
     given_configurable = {"tenant": "globex", "cron_id": "c"}
-    cleaned(given_configurable)
+    cleaned(given_configurable, unattended=True)
     assert given_configurable == {"tenant": "globex", "cron_id": "c"}

@@ -33,6 +33,8 @@ def told(data: object, *, tool: str = "orders_get", arguments: str = "{}", tongu
         ({"number": 1, "items": [{"name": "Kettle", "quantity": 2}]}, "Order 1: items 2 × Kettle"),
         ({"number": 1, "customer": {"id": "C-1", "name": "Jane"}}, "Order 1: customer Jane (C-1)"),
         ({"number": 1, "ship_to": {"city": "Bonn", "zip": 53111}}, "Order 1: ship to (city Bonn, zip 53111)"),
+        ({"number": 1, "to": {"name": "Jane", "city": "Bonn"}}, "Order 1: to (name Jane, city Bonn)"),
+        ({"number": 1, "boxes": [{"sku": "K", "count": 0}]}, "Order 1\n- SKU K: count 0"),
         ({"days": 3}, "days 3"),
         ("Shipped yesterday.", "Shipped yesterday."),
         ("42", "42"),
