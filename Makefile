@@ -1,6 +1,6 @@
 # One documented command each; CI runs the same ones.
 .DEFAULT_GOAL := help
-.PHONY: help install dev test e2e lint format
+.PHONY: help install dev test e2e lint bench format
 PORT ?= 2024
 BIN := .venv/bin
 
@@ -23,6 +23,9 @@ lint: install ## ruff and pyright
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
+
+bench: install ## Ratios against a stock stack; results in docs/benchmarks/
+	$(BIN)/python -m bench
 
 format: install ## Let ruff format and sort
 	$(BIN)/ruff check --fix

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against a stock stack in the same run, never wall time on its own."""
