@@ -143,8 +143,8 @@ async def turn(name: str, graph: Graph, thread: str) -> None:
     context, config = admitted(thread)
     sent: Any = {"messages": [{"role": "user", "content": "go"}]}
     more: dict[str, Any] = {"context": context} if name == "signalbox" else {}
-    invoke: Any = graph.ainvoke
-    await invoke(sent, config=config, **more)
+    anything: Any = graph
+    await anything.ainvoke(sent, config=config, **more)
 
 
 async def checkpoints(rounds: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Ask an assistant with langgraph-sdk: steps, tool calls, the tool's row and the answer's tokens as they come.
+"""Ask an assistant with langgraph-sdk: steps, tool calls, the tool's row, the answer's tokens as they come.
 
 python examples/stream.py "Where is order 1001?" [tenant/name]
 
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 try:
     from langgraph_sdk import get_client
@@ -38,7 +39,9 @@ def assistant_id(name: str) -> str:
 async def main(question: str, name: str) -> None:
     """One question on a new thread."""
     tenant = name.split("/", maxsplit=1)[0]
-    token = os.environ.get("SIGNALBOX_TOKEN") or signalbox("token", "--tenant", tenant, "--user", "demo").strip()
+    token = (
+        os.environ.get("SIGNALBOX_TOKEN") or signalbox("token", "--tenant", tenant, "--user", "demo").strip()
+    )
     url = os.environ.get("SIGNALBOX_URL", "http://127.0.0.1:2024")
     client = get_client(url=url, api_key=None, headers={"Authorization": f"Bearer {token}"})
 
@@ -50,20 +53,20 @@ async def main(question: str, name: str) -> None:
         stream_mode=["updates", "messages-tuple"],
     )
     async for part in stream:
+        data = cast("Any", part.data)
         if part.event == "messages":
-            message = part.data[0]
-            if message["type"] == "AIMessageChunk":
-                print(message["content"], end="", flush=True)
+            if data[0]["type"] == "AIMessageChunk":
+                print(data[0]["content"], end="", flush=True)
         elif part.event == "updates":
-            for node, update in part.data.items():
+            for node, update in data.items():
                 print(f"\n[step] {node}")
-                for message in update["messages"]:
-                    for call in message.get("tool_calls") or []:
+                for message in cast("list[dict[str, Any]]", update["messages"]):
+                    for call in cast("list[Any]", message.get("tool_calls") or []):
                         print(f"[tool call] {call['name']} {call['args']}")
                     if message["type"] == "tool":
                         print(f"[tool row] {message['content']}")
         elif part.event == "error":
-            sys.exit(f"\n[error] {part.data['message']}")
+            sys.exit(f"\n[error] {data['message']}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _PATH = re.compile(r" \(/[^)]*\)")  # where Python found the module, at the end 
 AUTH_TARGET = "assistants.server.auth:auth"
 APP_TARGET = "assistants.server.app:app"
 GRAPH = frozenset({"path", "description"})
-AUTH = frozenset({"path", "disable_studio_auth", "openapi"})
+AUTH = frozenset({"path", "disable_studio_auth"})
 HTTP = frozenset(
     {"app", "cors", "configurable_headers", "logging_headers", "middleware_order", "mount_prefix"}
     | {"enable_custom_route_auth", "disable_assistants", "disable_threads", "disable_runs", "disable_store"}

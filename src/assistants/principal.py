@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from assistants.errors import SignalboxError
+
 Role = Literal["user", "approver", "operator"]
 ROLES: frozenset[str] = frozenset(get_args(Role))
 
@@ -24,6 +26,10 @@ STUDIO = f"{PLATFORM}/studio"
 
 _TENANT = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _USER = re.compile(r"[^\s/\x00-\x1f\x7f][^/\x00-\x1f\x7f]{0,127}")
+
+
+class IdentityInvalid(SignalboxError, ValueError):
+    """The identity is not of the form 'tenant/user'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,11 @@ def principal(identity: str, roles: Iterable[str]) -> Principal:
     """The principal behind an identity string; unknown roles are dropped.
 
     Raises:
-        ValueError: The identity is not `tenant/user`.
+        IdentityInvalid: The identity is not `tenant/user`.
     """
     tenant, separator, user = identity.partition("/")
     if not separator or not _TENANT.fullmatch(tenant) or not _USER.fullmatch(user):
-        raise ValueError(f"Identity {identity!r} is not of the form 'tenant/user'.")
+        raise IdentityInvalid(
+            f"It is {identity!r}; expected a lower-case tenant slug and a user id without '/' or line breaks."
+        )
     return Principal(tenant=tenant, user=user, roles=frozenset(roles) & ROLES)

@@ -24,7 +24,7 @@ _PLACEHOLDERS = ("change", "example", "secret", "password", "replace")
 class Settings:
     """What the environment asks for. Secrets are never part of a representation.
 
-    `home` is the directory for the embedded databases, `database` and `shop` are SQLAlchemy URLs.
+    `home` is the directory for the embedded databases, `database` a SQLAlchemy URL.
     """
 
     environment: Environment

@@ -74,6 +74,7 @@ class Shell:
     state: Path
     port: int = 0
     server: asyncio.subprocess.Process | None = None
+    draining: asyncio.Task[bytes] | None = None
 
     async def check(self, command: Command) -> None:
         serving = command.text.endswith("make dev")
@@ -119,6 +120,7 @@ class Shell:
                 line = (await self.server.stdout.readline()).decode()
                 assert line, f"it ended while starting:\n{printed}"
                 printed += line
+        self.draining = asyncio.create_task(self.server.stdout.read())  # a full pipe would stop the server
         return printed, 0
 
     async def stop(self) -> None:
@@ -127,7 +129,8 @@ class Shell:
             return
         os.killpg(self.server.pid, signal.SIGINT)
         async with asyncio.timeout(30):
-            await self.server.communicate()
+            await self.server.wait()
+            await (self.draining or asyncio.sleep(0))
         self.server = None
 
 

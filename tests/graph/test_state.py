@@ -23,6 +23,11 @@ pytestmark = pytest.mark.anyio
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
+def several(written: Any) -> list[Any]:
+    """What a node wrote, as the list of updates that it is or stands for."""
+    return cast("list[Any]", written) if isinstance(written, list) else [written]
+
+
 def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]], set[str]]:
     """The graph, (node, key) for each key written that no channel declares, and the nodes that wrote.
 
@@ -34,9 +39,8 @@ def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]], set[str]]:
 
     def check(node: str, written: object) -> None:
         seen.add(node)
-        updates = cast("list[object]", written) if isinstance(written, list) else [written]
-        for update in updates:
-            values = cast("object", update.update) if isinstance(update, Command) else update
+        for update in several(written):
+            values = cast("Any", update).update if isinstance(update, Command) else update
             if isinstance(values, Mapping):
                 keys = {str(key) for key in cast("Mapping[str, object]", values)}
                 strays.extend((node, key) for key in sorted(keys - declared))

@@ -11,6 +11,7 @@ from agent.offline.script import ScriptedCall, Turn
 from tests.server.conftest import CATALOG
 from tests.support.dialogue import SUPPORT, Json, ask, message, new_thread
 from tests.support.endpoint import Endpoint
+from tests.support.process import commands
 from tests.support.server import SECRET, Server, assistant, server, token
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
@@ -146,9 +147,10 @@ async def test_no_blocking_call_was_met_on_any_path(running: Server, model: Endp
     talk = await model.script(busy, Turn(content="", tool_calls=(search,)), Turn(content="done"))
     messages = await ask(ann, await new_thread(ann), talk.says("hi"))
     assert messages[-1]["content"] == "done"
-    log = running.log.read_text()
-    assert "BlockingError" not in log
-    assert "--allow-blocking" not in log
+    assert "BlockingError" not in running.log.read_text()
+    (server_command,) = [line for line in commands(running.process.pid) if "langgraph_cli" in line]
+    assert "--n-jobs-per-worker" in server_command
+    assert "--allow-blocking" not in server_command
 
 
 async def test_ids_of_the_catalog_are_stable(running: Server) -> None:

@@ -21,6 +21,7 @@ from agent.offline.script import Turn
 from tests.server.conftest import CATALOG
 from tests.support.dialogue import Json, message, wait
 from tests.support.endpoint import Endpoint
+from tests.support.process import alive, family
 from tests.support.server import PROJECT, Server, assistant, environment, free_port, server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
@@ -210,23 +211,6 @@ async def answering(client: httpx.AsyncClient) -> None:
                     return
             except httpx.TransportError:
                 await asyncio.sleep(0.1)
-
-
-def family(pid: int) -> list[int]:
-    """The pids of all descendants of a process."""
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except FileNotFoundError:
-        return []
-    children = [int(child) for child in text.split()]
-    return children + [member for child in children for member in family(child)]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 class TestWithoutAKey:

@@ -188,3 +188,7 @@ async def test_a_websocket_without_or_with_a_foreign_token_sees_nothing(
         pass
     assert CANARY not in "".join(heard)
     assert '"type":"success"' not in "".join(heard).replace(" ", "")
+    own = {"Authorization": f"Bearer {token('acme', 'ann')}"}
+    async with connect(url, additional_headers=own) as socket:  # the same socket works for its owner
+        await socket.send(json.dumps({"id": 2, "method": "subscription.list", "params": {}}))
+        assert json.loads(await socket.recv())["id"] == 2

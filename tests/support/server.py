@@ -24,7 +24,10 @@ from assistants.server.token import Expectation, issue, now
 
 PROJECT = Path(__file__).parent.parent.parent
 SECRET = "a9x-Test-7Qm2vLr8Kd5Zt1Wc4Yb6Hn3Jf0Gp"
-_CLEARED = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "SIGNALBOX_TOKEN", "SIGNALBOX_URL", "SIGNALBOX_CATALOG")
+_CLEARED = (
+    *("OPENAI_API_KEY", "OPENAI_BASE_URL", "SIGNALBOX_TOKEN", "SIGNALBOX_URL", "SIGNALBOX_CATALOG"),
+    *("SIGNALBOX_JWKS_URL", "SIGNALBOX_DB", "SIGNALBOX_SHOP_DB", "SIGNALBOX_MESSAGES", "LOG_LEVEL"),
+)
 
 
 def free_port() -> int:

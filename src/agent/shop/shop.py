@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent.database import Engines, reading, writing
-from agent.shop.seed import prepare
+from agent.shop.seed import TENANTS, prepare
 
 
 def shop_url(environment: Mapping[str, str] = os.environ) -> str:
@@ -34,6 +34,12 @@ class Shop:
         self._engines = Engines()
         self._prepared: set[str] = set()
 
+    async def prepare(self, tenants: Iterable[str] = TENANTS) -> None:
+        """Migrate the database and make up a world for these tenants and no others (`seed.prepare`)."""
+        url = self._given or shop_url()
+        await prepare(url, tenants=tenants)
+        self._prepared.add(url)
+
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """A connection in a reading transaction (`agent.database.reading`)."""
@@ -53,6 +59,5 @@ class Shop:
     async def _engine(self) -> AsyncEngine:
         url = self._given or shop_url()
         if url not in self._prepared:
-            await prepare(url)
-            self._prepared.add(url)
+            await self.prepare()
         return self._engines.get(url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
@@ -15,11 +16,13 @@ from typing import Any
 import httpx
 from rich.console import Console
 
+from agent.database import parse
+from agent.errors import AgentError
 from agent.tools.shipped import registry
 from assistants import configuration
 from assistants.cli import dotenv
 from assistants.cli.process import Child, start
-from assistants.errors import CatalogInvalid, ConfigurationInvalid, SignalboxError
+from assistants.errors import ConfigurationInvalid, SignalboxError
 from assistants.graphs import GRAPHS
 from assistants.loader import Catalog, catalog_root, load
 from assistants.settings import Settings
@@ -67,7 +70,7 @@ async def serve(project: Path, *, port: int, jobs: int = _JOBS, reload: bool = F
     console = Console(stderr=True, soft_wrap=True)
     try:
         plan = await asyncio.to_thread(prepare, project, port=port, jobs=jobs, reload=reload)
-    except (ConfigurationInvalid, CatalogInvalid, StartFailed) as error:
+    except (SignalboxError, AgentError) as error:
         console.print(f"[red]signalbox: not started.[/red]\n{error}", highlight=False, markup=True)
         return 1
     children: list[Child] = []
@@ -89,6 +92,7 @@ def prepare(project: Path, *, port: int, jobs: int, reload: bool) -> Plan:
     Raises:
         ConfigurationInvalid: Wrong settings or a wrong `langgraph.json`, all problems at once.
         CatalogInvalid: Wrong catalog files, all problems at once.
+        DatabaseRefused: A database URL that is not supported.
         StartFailed: The port is taken.
     """
     dotenv.ensure(project)
@@ -101,6 +105,9 @@ def prepare(project: Path, *, port: int, jobs: int, reload: bool) -> Plan:
     for name in ("SIGNALBOX_HOME", "SIGNALBOX_CATALOG"):  # the server runs in another folder
         if values.get(name):
             values[name] = str(Path(values[name]).absolute())
+    for name in ("SIGNALBOX_DB", "SIGNALBOX_SHOP_DB"):
+        if values.get(name):
+            values[name] = parse(values[name]).render_as_string(hide_password=False)
     settings = Settings.read(values)
     config, found = configuration.read(project / "langgraph.json")
     found += configuration.problems(config) if config is not None else []
@@ -108,6 +115,7 @@ def prepare(project: Path, *, port: int, jobs: int, reload: bool) -> Plan:
         raise ConfigurationInvalid(found)
     catalog = load(catalog_root(settings.catalog), registry=registry, graphs=GRAPHS)
     _require_free(port)
+    settings.home.mkdir(parents=True, exist_ok=True)
     return Plan(project, port, jobs, reload, values, catalog)
 
 
@@ -136,9 +144,14 @@ async def _offline(values: Mapping[str, str]) -> tuple[Child, str]:
     command = [sys.executable, "-m", "agent.offline", "--mode", "rules"]
     child = await start("offline model", command, environment=values, capture=True)
     stream = child.process.stdout
-    line = await stream.readline() if stream else b""
+    try:
+        async with asyncio.timeout(_READY):
+            line = await stream.readline() if stream else b""
+    except TimeoutError:
+        line = b""
     if not line:
-        raise StartFailed("The offline model ended at once; set OPENAI_API_KEY to use an endpoint instead.")
+        await child.stop()
+        raise StartFailed("The offline model did not start; set OPENAI_API_KEY to use an endpoint instead.")
     return child, str(json.loads(line)["url"])
 
 
@@ -152,15 +165,17 @@ def _command(plan: Plan) -> list[str]:
 
 async def _ready(url: str, server: Child, stop: asyncio.Event) -> dict[str, Any] | None:
     """The server's `/info` once it answers, or `None` when it was told to stop before."""
-    async with httpx.AsyncClient(timeout=5.0) as client, asyncio.timeout(_READY):
-        while not stop.is_set():
-            if server.process.returncode is not None:
-                raise StartFailed("It ended while starting; its last lines above say why.")
-            try:
-                if (await client.get(f"{url}/ok")).is_success:
-                    return dict((await client.get(f"{url}/info")).json())
-            except httpx.TransportError:
+    try:
+        async with httpx.AsyncClient(timeout=5.0) as client, asyncio.timeout(_READY):
+            while not stop.is_set():
+                if server.process.returncode is not None:
+                    raise StartFailed("It ended while starting; its last lines above say why.")
+                with contextlib.suppress(httpx.TransportError):
+                    if (await client.get(f"{url}/ok")).is_success:
+                        return dict((await client.get(f"{url}/info")).json())
                 await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise StartFailed(f"It did not answer within {_READY:g} s; try again, or look at its log.") from None
     return None
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from agent.database import parse
+from agent.shop import shop_url
 from agent.tools.shipped import registry
 from assistants import configuration
 from assistants.cli.project import environment, folder
@@ -33,7 +35,8 @@ async def check() -> int:
     if found:
         raise ConfigurationInvalid(found)
     values = environment()
-    Settings.read(values)
+    parse(Settings.read(values).database)
+    parse(shop_url(values))
     catalog = await _catalog(values)
     _out.print(f"OK: {len(catalog.tenants)} tenants, {len(catalog.assistants)} assistants.")
     return 0

@@ -7,6 +7,7 @@ import sys
 from cyclopts import App, CycloptsError
 from rich.console import Console
 
+from agent.errors import AgentError
 from assistants.errors import CatalogInvalid, SignalboxError
 
 OK, ERROR, USAGE = 0, 1, 2
@@ -19,6 +20,7 @@ app.command("assistants.cli.listing:check", help="Check langgraph.json, the sett
 app.command("assistants.cli.listing:ids", help="Print each assistant: tenant/name, id, graph.")
 app.command("assistants.cli.tokens:token", help="Print a signed development token.")
 app.command("assistants.cli.chat:chat", help="Talk to an assistant.")
+app.command("assistants.cli.probe:probe", help="Find out what a model endpoint can do (a few tiny calls).")
 
 
 def run() -> None:
@@ -51,7 +53,7 @@ def explanation(error: Exception) -> str | None:
     """What to tell of an error that people can act on; `None` for a fault of ours."""
     if isinstance(error, CatalogInvalid):  # each problem at the start of a line, as editors read them
         return f"the catalog is not loaded; problems: {len(error.problems)}\n{error}"
-    if isinstance(error, SignalboxError):
+    if isinstance(error, SignalboxError | AgentError):
         return str(error)
     if "httpx" not in sys.modules:
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -11,7 +13,8 @@ from rich.console import Console
 from assistants.cli.credential import development_token
 from assistants.cli.project import environment
 from assistants.errors import SignalboxError
-from assistants.principal import Role, principal
+from assistants.loading.folder import catalog_root
+from assistants.principal import PLATFORM, SERVICE, Role, principal
 
 
 async def token(
@@ -34,10 +37,20 @@ async def token(
     hours
         How long the token is valid.
     """
-    try:
-        who = principal(f"{tenant}/{user}", role or ["user"])
-    except ValueError as error:
-        raise SignalboxError(str(error)) from None
-    text = development_token(who, environment(), ttl=timedelta(hours=hours))
+    who = principal(f"{tenant}/{user}", role or ["user"])
+    if user == SERVICE:
+        raise SignalboxError(f"The user {SERVICE!r} is reserved for schedules; choose another.")
+    if not hours > 0:
+        raise SignalboxError(f"--hours is {hours:g}; expected more than 0.")
+    values = environment()
+    if not _known(tenant, values):
+        raise SignalboxError(f"Tenant {tenant!r} is not in the catalog; 'signalbox ids' lists it.")
+    text = development_token(who, values, ttl=timedelta(hours=hours))
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
     return 0
+
+
+def _known(tenant: str, values: Mapping[str, str]) -> bool:
+    named = values.get("SIGNALBOX_CATALOG")
+    root = catalog_root(Path(named) if named else None)
+    return tenant == PLATFORM or (root / "tenants" / tenant / "tenant.yaml").is_file()

@@ -21,8 +21,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from agent.shop import prepare as prepare_shop
-from agent.shop import shop_url
 from agent.tools.shipped import shop
 from assistants import store
 from assistants.configuration import AUTH_TARGET
@@ -84,7 +82,7 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     authentication_on(os.environ)
     here = await asyncio.to_thread(deployment)
     await store.prepare(here.settings.database)
-    await prepare_shop(shop_url(), tenants=sorted(here.catalog.tenants))
+    await shop.prepare(sorted(here.catalog.tenants))
     await apply(here.catalog, get_client())
     yield
     await shop.dispose()

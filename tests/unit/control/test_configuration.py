@@ -140,7 +140,7 @@ TRAPS: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "LangSmith keys let in": (
         changed("auth", "allow_langsmith_api_keys", to=True),
-        ["auth: unknown key 'allow_langsmith_api_keys'; expected one of disable_studio_auth, openapi, path"],
+        ["auth: unknown key 'allow_langsmith_api_keys'; expected one of disable_studio_auth, path"],
     ),
     "auth by file": (
         changed("auth", "path", to="./src/assistants/server/auth.py:auth"),
