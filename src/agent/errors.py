@@ -10,7 +10,7 @@
 
 Every message is written for the person or model that reads it: it names the thing, says what was expected
 and what to do next. LangGraph Server passes the text of a `RuntimeError` on to clients and hides others,
-so the family derives from it (measured: server facts, section 0, row 19).
+so the family derives from it (docs/facts.md, F4).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The state of a conversation: what a caller sends, what the graph keeps, what a caller gets back.
 
 The message history is a `DeltaChannel`: checkpoints store what a step added, not the whole list again
-(measured on one 300-turn thread with Postgres: 12.4 MB instead of 728.8 MB; platform notes, C5). It is beta,
+(on one 300-turn thread with Postgres: 12.4 MB instead of 728.8 MB; docs/facts.md, F10). It is beta,
 and a thread written with it reads as empty below langgraph 1.2, so `SIGNALBOX_MESSAGES=full` goes back to
 `add_messages` at the next start.
 """

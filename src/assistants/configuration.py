@@ -1,7 +1,7 @@
 """The check of `langgraph.json`: what the server's own validation lets through and then starts without.
 
 `langgraph validate` accepts missing graph files, a misspelt key inside `auth` (the server then starts without
-any authentication) and any key inside `http` (measured: server facts, section 1). Here unknown keys, targets
+any authentication) and any key inside `http` (docs/facts.md, F1 and F3). Here unknown keys, targets
 that can't be imported and an `auth` or `http` part that is not the deployment's are errors.
 """
 

@@ -1,7 +1,7 @@
 """Bring the server's channel assistants to what the catalog says.
 
 One LangGraph assistant for each `tenant/name`, with a stable id; its context is the whole release. Payloads
-are always whole, because an update replaces the context and merges the metadata (rollouts, E1b), and every
+are always whole, because an update replaces the context and merges the metadata (docs/facts.md, F5), and every
 write is read back.
 """
 

@@ -35,7 +35,7 @@ def watched(graph: Graph) -> tuple[Graph, list[tuple[str, str]], set[str]]:
     """
     strays: list[tuple[str, str]] = []
     seen: set[str] = set()
-    declared = set(graph.channels)
+    declared = set(cast("dict[str, Any]", graph.channels))
 
     def check(node: str, written: object) -> None:
         seen.add(node)

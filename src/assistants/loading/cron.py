@@ -1,7 +1,7 @@
 """Cron expressions of exactly five fields: minute, hour, day of month, month, day of week.
 
 LangGraph Server also takes a sixth field, which means seconds, and words such as `@hourly`; files do not, so
-that nothing runs more often than it reads (field case 61).
+that nothing runs more often than it reads.
 """
 
 from __future__ import annotations

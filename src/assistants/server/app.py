@@ -62,7 +62,7 @@ def authentication_on(environment: Mapping[str, str]) -> None:
     """Refuse to start where the server's authentication is not ours.
 
     A misspelt key in `auth` of `langgraph.json` passes the server's own validation and starts it without any
-    authentication (measured: server facts, section 0, row 11).
+    authentication (docs/facts.md, F1).
 
     Raises:
         ConfigurationInvalid: Authentication is off, another one, or open to Studio's header.

@@ -17,7 +17,7 @@ from assistants.principal import PLATFORM
 async def platform(actor: str) -> AsyncGenerator[LangGraphClient]:
     """A client of this very server that acts as the operator `platform/<actor>`.
 
-    The user is set in the way of the server's own `with_user` (server facts, section 11), so the access rules
+    The user is set in the way of the server's own `with_user`, so the access rules
     apply to these calls too.
     """
     # Imported here: outside a server process langgraph_api refuses to load.

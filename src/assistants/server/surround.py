@@ -16,7 +16,7 @@ class Shield:
     """Answers 404 for the server's unauthenticated side doors.
 
     `/internal/*` empties the deployment or shows any thread, `/deploy` starts a process; both answer without
-    a token even when authentication is on (measured: server facts, section 0, row 3).
+    a token even when authentication is on (docs/facts.md, F2).
     """
 
     def __init__(self, app: ASGIApp) -> None:
