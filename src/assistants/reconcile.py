@@ -1,8 +1,8 @@
 """Bring the server's channel assistants to what the catalog says.
 
 One LangGraph assistant for each `tenant/name`, with a stable id; its context is the whole release. Payloads
-are always whole, because an update replaces the context and merges the metadata (docs/facts.md, F5), and every
-write is read back.
+are whole, because an update replaces the context and merges the metadata (docs/facts.md, F5), and every write
+is read back.
 """
 
 from __future__ import annotations
