@@ -97,8 +97,8 @@ def prepare(project: Path, *, port: int, jobs: int, reload: bool) -> Plan:
     """
     dotenv.ensure(project)
     values = dotenv.load(project)
-    values.setdefault("SIGNALBOX_ENV", "dev")
-    values.setdefault("LOG_LEVEL", "WARNING")
+    for name, default in (("SIGNALBOX_ENV", "dev"), ("LOG_LEVEL", "WARNING")):
+        values[name] = values.get(name) or default  # an empty variable says nothing
     for name in ("DATABASE_URI", "REDIS_URI"):  # `langgraph dev` overwrites these two in its process
         if values.get(name):
             values[f"SIGNALBOX_{name}"] = values[name]
