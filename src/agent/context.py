@@ -28,6 +28,7 @@ class ModelChoice(Part):
 
     `name` is `provider:model`. `timeout` is in seconds. `base_url` and `api_key` replace the deployment's
     endpoint for this assistant; `api_key` is a reference (`env:NAME`), resolved when a request is sent.
+    `profile` names the endpoint's dialect (`agent.profile`); `None` finds it by endpoint and model.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ModelChoice(Part):
     timeout: float | None = None
     base_url: str | None = None
     api_key: str | None = None
+    profile: str | None = None
     fallbacks: tuple[str, ...] = ()
 
 

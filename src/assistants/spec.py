@@ -19,6 +19,7 @@ from assistants.loading.fields import (
     Condition,
     Lifetime,
     ModelName,
+    ProfileName,
     SecretReference,
     Slug,
     Timetable,
@@ -63,7 +64,7 @@ class Section(BaseModel):
 
 
 class ModelSpec(Section):
-    """Which model answers. `timeout` in seconds; `api_key` names a secret of the tenant."""
+    """Which model answers. `timeout` in seconds; `api_key` names a tenant's secret, `profile` a dialect."""
 
     name: ModelName
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -71,6 +72,7 @@ class ModelSpec(Section):
     timeout: Amount | None = None
     base_url: BaseUrl | None = None
     api_key: SecretReference | None = None
+    profile: ProfileName | None = None
     fallbacks: Annotated[tuple[ModelName, ...], Distinct] = ()
 
     @model_validator(mode="after")
@@ -125,7 +127,7 @@ class ApprovalSpec(Section):
     """When a call waits for a person, for how long, and who may decide.
 
     By default every call waits, for a day, for an approver other than the one who asked, who approves or
-    rejects; letting the person edit the arguments is a choice (field case 15).
+    rejects; letting the person edit the arguments is a choice.
     """
 
     when: Condition = "always"
@@ -184,7 +186,7 @@ class ScheduleSpec(Section):
 
 
 class ThreadsSpec(Section):
-    """What happens to threads when another release takes over (rollouts, "What happens to threads")."""
+    """What happens to threads when another release takes over."""
 
     upgrade: Upgrade = "stay"
     on_abort: Literal["finish", "reask"] = "finish"

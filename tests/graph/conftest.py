@@ -8,13 +8,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - untyped saver
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph.state import CompiledStateGraph
 
+from agent.compaction.summariser import Summariser
 from agent.context import AgentContext, ModelChoice
 from agent.graphs.react import build
+from agent.history.results import Results
+from agent.middleware.admission import Admission
+from agent.middleware.compaction import Compaction
+from agent.middleware.guard import ToolGuard, served
+from agent.middleware.history import History
+from agent.middleware.model import AssistantModel, Unbound
 from agent.models import Models
 from agent.stamp import RunKey, sign
+from agent.state import HistoryMode, conversation
 from agent.tools.registry import Registry
 from tests.graph.workbench import Log, workbench
 from tests.support.endpoint import Endpoint, endpoint
@@ -50,6 +61,21 @@ class Agent:
     def __post_init__(self) -> None:
         self.graph = build(self.registry, Models()).copy(update={"checkpointer": self.saver})
 
+    def harness(self, **options: Any) -> Agent:
+        """This agent with history integrity and compaction; options are those of `harnessed`."""
+        self.graph = harnessed(self.registry, **options).copy(update={"checkpointer": self.saver})
+        return self
+
+    async def put(self, messages: list[BaseMessage], *, thread: str, after: str = "model") -> None:
+        """Write messages into the thread as if node `after` had left them."""
+        config: Any = {"configurable": {"thread_id": thread}}
+        await self.graph.aupdate_state(config, {"messages": messages}, as_node=after)
+
+    async def messages(self, thread: str) -> list[BaseMessage]:
+        """What the thread holds."""
+        config: Any = {"configurable": {"thread_id": thread}}
+        return (await self.graph.aget_state(config)).values["messages"]
+
     def context(self, **changes: Any) -> AgentContext:
         values: dict[str, Any] = {
             "tenant": "acme",
@@ -84,6 +110,23 @@ class Agent:
             context = context.model_copy(update={"stamp": stamp})
         return await self.graph.ainvoke(sent, config=self.config(key), context=context)
 
+    async def stream(
+        self, text: str, *, thread: str, context: AgentContext | None = None
+    ) -> AsyncGenerator[BaseMessage]:
+        """One turn as a client with the stream mode `messages` sees it."""
+        context = context or self.context()
+        key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant=ASSISTANT)
+        stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET.encode())
+        sent: Any = {"messages": [{"role": "user", "content": text}]}
+        parts: Any = self.graph.astream(
+            sent,
+            config=self.config(key),
+            context=context.model_copy(update={"stamp": stamp}),
+            stream_mode="messages",
+        )
+        async for message, _ in parts:
+            yield message
+
     @staticmethod
     def config(key: RunKey) -> Any:
         return {"configurable": {"thread_id": key.thread, "run_id": key.run, "assistant_id": key.assistant}}
@@ -91,6 +134,35 @@ class Agent:
     async def history(self, thread: str) -> list[Any]:
         config: Any = {"configurable": {"thread_id": thread}}
         return [snapshot async for snapshot in self.graph.aget_state_history(config)]
+
+
+def harnessed(
+    registry: Registry,
+    *,
+    summariser: Summariser | None = None,
+    results: Results | None = None,
+    mode: HistoryMode | None = None,
+    inner: tuple[AgentMiddleware[Any, AgentContext], ...] = (),
+) -> CompiledStateGraph[Any, AgentContext, Any, Any]:
+    """The react graph with history integrity and compaction, in the order in which they belong.
+
+    `inner` stands between the guard and the tools, as a ledger that records results would.
+    """
+    return create_agent(
+        model=Unbound(),
+        tools=served(registry),
+        middleware=[
+            Admission(),
+            History(registry, results=results),
+            ToolGuard(registry),
+            *inner,
+            AssistantModel(Models()),
+            Compaction(summariser),
+        ],
+        state_schema=conversation(mode),
+        context_schema=AgentContext,
+        name="react",
+    )
 
 
 @pytest.fixture

@@ -361,3 +361,55 @@ async def test_state_is_not_mutated_by_the_harness(agent: Agent) -> None:
     second = await agent.run("more", thread=place)
     assert [message.model_dump() for message in second][: len(before)] == before
     assert len(second) == len(before) + 2
+
+
+async def test_a_cut_amount_is_not_paid(agent: Agent, log: Log) -> None:
+    """A streamed `{"amount": 9` of a cut 950 is completed by the client to a call with 9."""
+    for cut in (
+        ScriptedCall(name="bench_pay", raw_arguments='{"amount": 9'),
+        ScriptedCall(name="bench_pay", args={"amount": 9}),
+    ):
+        talk = await agent.endpoint.script(
+            Turn(content="", tool_calls=(cut,), finish_reason="length"), Turn(content="sorry")
+        )
+        seen = [part async for part in agent.stream(talk.says("pay"), thread=thread())]
+        assert [json.loads(str(m.content))["error"] for m in seen if isinstance(m, ToolMessage)] == [
+            "arguments_unreadable"
+        ]
+    assert log.effects == []
+
+
+async def test_broken_json_in_a_stream_is_not_executed_with_what_was_legible(agent: Agent, log: Log) -> None:
+    broken = ScriptedCall(name="bench_pay", raw_arguments='{"amount": 9, "note": "x')
+    talk = await agent.endpoint.script(Turn(content="", tool_calls=(broken,)), Turn(content="sorry"))
+    seen = [part async for part in agent.stream(talk.says("pay"), thread=thread())]
+    (answer,) = [part for part in seen if isinstance(part, ToolMessage)]
+    assert json.loads(str(answer.content))["error"] == "arguments_unreadable"
+    assert log.effects == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [Turn(content=""), Turn(content=" \n"), Turn(content="", finish_reason="content_filter")],
+    ids=["empty", "blank", "filtered"],
+)
+async def test_an_answer_without_a_word_is_no_silent_success(agent: Agent, said: Turn) -> None:
+    """Case 6 and invariant 3: something is said, and the thread takes the next message."""
+    where = thread()
+    talk = await agent.endpoint.script(said, Turn(content="here"))
+    messages = await agent.run(talk.says("go"), thread=where)
+    assert messages[-1].content == "The model gave an empty answer. Please ask again."
+    assert (await agent.run("again", thread=where))[-1].content == "here"
+    assert [problems(request.body["messages"]) for request in await talk.requests()] == [[], []]
+
+
+@pytest.mark.parametrize("name", ["bench.echo", "", "名字", "x" * 500])
+async def test_a_name_that_providers_refuse_does_not_stay_in_the_thread(agent: Agent, name: str) -> None:
+    where = thread()
+    odd = ScriptedCall(name=name, args={"text": "x"})
+    talk = await agent.endpoint.script(
+        Turn(content="", tool_calls=(odd,)), Turn(content="a"), Turn(content="b")
+    )
+    await agent.run(talk.says("go"), thread=where)
+    assert (await agent.run("again", thread=where))[-1].content == "b"
+    assert [problems(request.body["messages"]) for request in await talk.requests()] == [[], [], []]

@@ -19,6 +19,7 @@ class Log:
     effects: list[tuple[str, object, str]] = field(default_factory=list[tuple[str, object, str]])
     started: int = 0
     together: asyncio.Event = field(default_factory=asyncio.Event)
+    hanging: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def workbench(log: Log) -> Registry:
@@ -68,5 +69,36 @@ def workbench(log: Log) -> Registry:
         """Say a lot."""
         return "a" * 500 + "z" * 500
 
+    _hard_cases(registry, log)
     assert all(callable(tool) for tool in (echo, slow, boom, fail, meet, pay, big))
     return registry
+
+
+def _hard_cases(registry: Registry, log: Log) -> None:
+    @registry.tool("bench.hang", risk="read")
+    async def hang(call: ToolCall) -> str:
+        """Read something for as long as the run lives."""
+        return await forever("hang", call)
+
+    @registry.tool("bench.send", risk="write")
+    async def send(call: ToolCall) -> str:
+        """Change something, then hang."""
+        return await forever("send", call)
+
+    async def forever(name: str, call: ToolCall) -> str:
+        log.effects.append((name, None, call.key))
+        log.hanging.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    @registry.tool("bench.nasty", risk="read")
+    async def nasty() -> str:
+        """Say what databases and endpoints refuse."""
+        return "null \x00 lone \ud83d pair \ud83d\ude00"
+
+    @registry.tool("bench.long", risk="read", output_cap=8_000)
+    async def long(page: str) -> str:
+        """Say a lot about a page."""
+        return f"begin {page} " + "word " * 2_000 + f"end {page}"
+
+    assert all(callable(tool) for tool in (hang, send, nasty, long))

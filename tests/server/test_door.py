@@ -12,6 +12,7 @@ import pytest
 
 from agent.offline.script import Expect, ScriptedCall, Turn
 from assistants.server.door import GRAPHS_NAMESPACE
+from tests.server.test_conversation import shop
 from tests.support.dialogue import READER, SUPPORT, Json, ask, message, new_thread, wait
 from tests.support.endpoint import Endpoint
 from tests.support.server import Server, assistant
@@ -467,3 +468,82 @@ async def test_a_message_id_of_the_thread_cant_be_sent_again(running: Server, mo
         fresh = {"messages": [{"role": "user", "id": str(uuid.uuid4()), "content": "new"}]}
         answer = await start(client, f"/threads/{thread}/runs/wait", input=fresh)
     assert [m["content"] for m in answer.json()["messages"]] == [talk.says("hi"), "ok", "new", "ok again"]
+
+
+class TestWhatAnAdversaryFound:
+    async def test_a_side_door_with_a_line_break_behind_it(self, running: Server) -> None:
+        async with running.anonymous() as client:
+            for path in ("/deploy%0a", "/deploy%0d%0a", "/internal/truncate%0a", "/deploy%00"):
+                assert (await client.get(path)).status_code == 404
+                assert (await client.post(path, json={"name": "evil"})).status_code == 404
+
+    async def test_a_denied_call_is_not_executed_under_another_assistant(
+        self, running: Server, model: Endpoint
+    ) -> None:
+        """The reader's model names a refund; the client stops the run there and goes on as support."""
+        refund = {"order": 1042, "amount": 7.77, "reason": "switch"}
+        talk = await model.script(
+            Turn(content="", tool_calls=(ScriptedCall(name="orders_refund", args=refund),), gate="go"),
+            Turn(content="no"),
+        )
+        ann = running.client("acme", "ann")
+        thread = await new_thread(ann)
+        async with running.http("acme", "ann") as client:
+            path = f"/threads/{thread}/runs"
+            sent = {"assistant_id": READER, "input": message(talk.says("hi"))}
+            for pause in ({"interrupt_before": ["tools"]}, {"interrupt_after": "*"}):
+                assert (await client.post(f"{path}/wait", json={**sent, **pause})).status_code == 422
+            run: Json = (await client.post(path, json=sent)).json()
+            await talk.requests(wait_for=1)
+            await client.post(f"{path}/{run['run_id']}/cancel", params={"wait": "true"})
+            switched = await client.post(f"{path}/wait", json={"assistant_id": SUPPORT, "input": None})
+            assert switched.status_code == 409
+        assert shop(running, "SELECT 1 FROM refunds WHERE reason = 'switch'") == []
+
+    async def test_one_thread_can_not_hold_the_queue(self, running: Server, model: Endpoint) -> None:
+        """Runs behind a busy thread take the places of the queue's front, and every tenant waits."""
+        bob = running.client("globex", "bob")
+        talk = await model.script(*[Turn(content="ok", gate="go")] * 7)
+        thread = await new_thread(bob)
+        target = assistant("globex/support")
+        async with running.http("globex", "bob") as client:
+            body = {"assistant_id": target, "input": message(talk.says("x"))}
+            first = await client.post(f"/threads/{thread}/runs", json=body)
+            await talk.requests(wait_for=1)
+            codes = [(await client.post(f"/threads/{thread}/runs", json=body)).status_code for _ in range(9)]
+            assert first.status_code == 200
+            assert codes == [200] * 6 + [429] * 3
+        ann, quick = running.client("acme", "ann"), await model.script(Turn(content="served"))
+        assert (await ask(ann, await new_thread(ann), quick.says("hi")))[-1]["content"] == "served"
+        await talk.open("go")
+
+    @pytest.mark.parametrize("sent", [{"messages": None}, {}, {"messages": [{"role": "user", "content": 5}]}])
+    async def test_input_that_would_break_the_thread(self, running: Server, sent: Json) -> None:
+        ann = running.client("acme", "ann")
+        thread = await new_thread(ann)
+        async with running.http("acme", "ann") as client:
+            answer = await start(client, f"/threads/{thread}/runs/wait", input=sent)
+            assert answer.status_code == 422
+            assert (await client.get(f"/threads/{thread}/state")).status_code == 200
+
+    async def test_a_number_beyond_64_bits_does_not_destroy_the_thread(
+        self, running: Server, model: Endpoint
+    ) -> None:
+        huge = ScriptedCall(name="orders_get", args={"number": 2**64})
+        talk = await model.script(
+            Turn(content="", tool_calls=(huge,)), Turn(content="odd"), Turn(content="fine")
+        )
+        ann = running.client("acme", "ann")
+        thread = await new_thread(ann)
+        messages = await ask(ann, thread, talk.says("hi"))
+        assert messages[-1]["content"] == "odd"
+        assert (await ask(ann, thread, "again"))[-1]["content"] == "fine"
+        async with running.http("acme", "ann") as client:
+            assert (await client.get(f"/threads/{thread}/state")).status_code == 200
+            assert (await client.get(f"/threads/{thread}/history")).status_code == 200
+
+    async def test_a_user_called_star_sees_its_own_namespaces(self, running: Server) -> None:
+        star, bob = running.client("globex", "*"), running.client("globex", "bob")
+        await bob.store.put_item(["private"], "k", {"v": 1})
+        listed: Json = await star.store.list_namespaces()
+        assert listed["namespaces"] == []

@@ -11,9 +11,12 @@ from typing import Any
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - untyped saver
 from langgraph.graph.state import CompiledStateGraph
 
+from agent.compaction.summariser import ModelSummariser
 from agent.context import AgentContext
 from agent.middleware.admission import Admission
+from agent.middleware.compaction import Compaction
 from agent.middleware.guard import ToolGuard, served
+from agent.middleware.history import History
 from agent.middleware.limits import TurnLimits
 from agent.middleware.model import AssistantModel, Unbound
 from agent.models import Models
@@ -27,7 +30,14 @@ def build(registry: Registry, models: Models) -> CompiledStateGraph[Any, AgentCo
     return create_agent(
         model=Unbound(),
         tools=served(registry),
-        middleware=[Admission(), ToolGuard(registry), AssistantModel(models), TurnLimits()],
+        middleware=[
+            Admission(),
+            History(registry),
+            ToolGuard(registry),
+            AssistantModel(models),
+            TurnLimits(),
+            Compaction(ModelSummariser(models)),
+        ],
         state_schema=conversation(),
         context_schema=AgentContext,
         name="react",

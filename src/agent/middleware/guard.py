@@ -25,8 +25,8 @@ from pydantic import ValidationError
 
 from agent.context import AgentContext
 from agent.errors import RunRefused, ToolFailure
+from agent.history.calls import UNREADABLE
 from agent.middleware.admission import admitted, call_context, context_of
-from agent.middleware.model import UNREADABLE
 from agent.policy import Denial, Policy
 from agent.tools.registry import Registry, Tool, ToolCall
 

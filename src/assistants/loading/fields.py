@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, WithJsonSchema
 
 from agent import predicate
+from agent.profile import PROFILES
 from assistants.loading import cron, duration
 from assistants.loading.suggestion import did_you_mean
 from assistants.loading.wording import shown
@@ -57,6 +58,13 @@ def model_name(text: str) -> str:
         raise ValueError(f"expected provider:model such as openai:gpt-5-mini, got {shown(text)}")
     if provider not in PROVIDERS:
         raise ValueError(f"unknown provider {shown(provider)}{did_you_mean(provider, PROVIDERS)}")
+    return text
+
+
+def profile_name(text: str) -> str:
+    """An endpoint profile that there is (`agent.profile`)."""
+    if text not in PROFILES:
+        raise ValueError(f"unknown profile {shown(text)}{did_you_mean(text, PROFILES)}")
     return text
 
 
@@ -169,6 +177,7 @@ def _described(pattern: str) -> WithJsonSchema:
 Slug = Annotated[str, AfterValidator(slug), _described(_SLUG)]
 ModelName = Annotated[str, AfterValidator(model_name), _described(rf"(?:{'|'.join(PROVIDERS)}):\S+")]
 BaseUrl = Annotated[str, AfterValidator(base_url), _described(r"https?://[^\s@?#\\]+")]
+ProfileName = Annotated[str, AfterValidator(profile_name), _described("|".join(PROFILES))]
 SecretName = Annotated[str, AfterValidator(secret_name), _described(_NAME)]
 SecretReference = Annotated[str, AfterValidator(secret_reference), _described(f"secret:{_NAME}")]
 VariableReference = Annotated[str, AfterValidator(variable_reference), _described(f"env:{_VARIABLE}")]

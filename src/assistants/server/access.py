@@ -112,5 +112,5 @@ def namespace(who: Principal, asked: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def label(text: str) -> str:
-    """The text as one namespace label: labels can't hold a dot, so `%` and `.` are written as hex escapes."""
-    return text.replace("%", "%25").replace(".", "%2E")
+    """The text as one namespace label: labels hold no dot and `*` is any label, so both are hex escapes."""
+    return text.replace("%", "%25").replace(".", "%2E").replace("*", "%2A")

@@ -11,8 +11,7 @@ import logging
 import uuid
 from typing import Any
 
-from langgraph_sdk import Auth, get_client
-from langgraph_sdk.errors import NotFoundError
+from langgraph_sdk import Auth
 
 from assistants.graphs import GRAPHS
 from assistants.principal import Principal, principal
@@ -20,12 +19,13 @@ from assistants.server import access, door
 from assistants.server.authenticate import Headers, Unauthenticated
 from assistants.server.authenticate import authenticate as identify
 from assistants.server.deployment import control_engine, deployment
-from assistants.server.loopback import busy_threads, held_message_ids
+from assistants.server.loopback import busy_threads, held_message_ids, last_assistant, waiting_runs
 from assistants.server.quota import Exceeded, Quota
 
 logger = logging.getLogger(__name__)
 auth = Auth()
 _HTTP = Auth.exceptions.HTTPException
+_QUEUE = 5  # runs that may wait on a thread where the tenant's file says nothing; they hold the queue's front
 _quota = Quota(control_engine)
 
 Context = Auth.types.AuthContext
@@ -101,7 +101,7 @@ async def create_run(ctx: Context, value: Value) -> access.Filter:
     if isinstance(verdict, access.Refused):
         _alert_unattended(who, verdict)
         raise _HTTP(status_code=verdict.status, detail=verdict.detail)
-    await _spend(verdict.assistant.tenant)
+    await _spend(verdict.assistant.tenant, request.thread)
     _write(value, verdict, unattended=who.unattended)
     return verdict.filter
 
@@ -217,7 +217,8 @@ async def _run_request(who: Principal, value: Value) -> door.RunRequest:
         input=kwargs.get("input"),
         command=kwargs.get("command"),
         metadata=value.get("metadata") or {},
-        thread_assistant=await _last_assistant(str(thread)) if thread and who.operator else None,
+        thread_assistant=await _last_assistant(str(thread)) if thread and _continues(who, kwargs) else None,
+        pauses=bool(kwargs.get("interrupt_before") or kwargs.get("interrupt_after")),
         taken=await _taken(str(thread), kwargs.get("input")) if thread and not who.operator else frozenset(),
     )
 
@@ -227,17 +228,22 @@ async def _taken(thread: str, sent: object) -> frozenset[str]:
     return await held_message_ids(thread) if door.message_ids(sent) else frozenset()
 
 
+def _continues(who: Principal, kwargs: Value) -> bool:
+    """Whether the run depends on what the thread has served: an operator's, or one without new input."""
+    return who.operator or kwargs.get("input") is None
+
+
 async def _last_assistant(thread: str) -> uuid.UUID | None:
-    try:
-        found = await get_client().threads.get(thread)
-    except NotFoundError:
-        return None
-    last = (found["metadata"] or {}).get("assistant_id")
+    last = await last_assistant(thread)
     return _uuid(last) if last else None
 
 
-async def _spend(tenant: str) -> None:
+async def _spend(tenant: str, thread: str | None) -> None:
     ceilings = deployment().catalog.tenants[tenant].ceilings
+    queue = _QUEUE if ceilings.queue_per_thread is None else ceilings.queue_per_thread
+    if thread is not None and await waiting_runs(thread, most=queue + 1) > queue:
+        detail = f"This thread has {queue} messages waiting already; wait for an answer first."
+        raise _HTTP(status_code=429, detail=detail, headers={"retry-after": "1"})
     limit = ceilings.concurrent_runs
     if limit is not None and await busy_threads(tenant) >= limit:
         detail = f"Your organisation may have {limit} conversations answered at once and has; try again."

@@ -44,6 +44,8 @@ class RunRequest:
     """The assistant that last ran on the thread, where the thread exists."""
     taken: frozenset[str] = frozenset()
     """Ids of messages that the thread already holds, as far as the input names any."""
+    pauses: bool = False
+    """Whether the run is to be interrupted before or after nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,11 @@ def _elsewhere(request: RunRequest, assistant: ResolvedAssistant, catalog: Catal
     """A thread serves one tenant: an operator's test must not carry one tenant's words to another."""
     if request.thread_assistant is None:
         return None
+    if request.input is None and request.thread_assistant != request.assistant:
+        # A run without input goes on where another assistant's policy stopped the thread.
+        return Refused(
+            409, "This thread waits under another assistant; go on with that one, or say something."
+        )
     earlier = catalog.by_id(request.thread_assistant)  # unknown: it has left the catalog, with its tenant
     if earlier is not None and earlier.tenant == assistant.tenant:
         return None
@@ -100,11 +107,28 @@ def _elsewhere(request: RunRequest, assistant: ResolvedAssistant, catalog: Catal
 
 
 def _forged(request: RunRequest, who: Principal) -> Refused | None:
+    """Why a client may not send this; operators may."""
     if who.operator:
         return None
-    extra = sorted(key for key in (request.command or {}) if key != "resume" and (request.command or {})[key])
+    return _commanded(request.command or {}) or _paused(request) or _spoken(request)
+
+
+def _commanded(command: Mapping[str, Any]) -> Refused | None:
+    extra = sorted(key for key in command if key != "resume" and command[key])
     if extra:
         return Refused(422, f"A client can't send command.{extra[0]}; send a message, or command.resume.")
+    if command and command.get("resume") is None:
+        return Refused(422, "A client's command must resume: {'resume': …}.")
+    return None
+
+
+def _paused(request: RunRequest) -> Refused | None:
+    if not request.pauses:
+        return None
+    return Refused(422, "A client can't interrupt a run before or after nodes; cancel it instead.")
+
+
+def _spoken(request: RunRequest) -> Refused | None:
     if not human_only(request.input):
         return Refused(422, "A client can send human messages only: {'messages': [{'role': 'user', …}]}.")
     known = sorted(message_ids(request.input) & request.taken)
@@ -126,9 +150,9 @@ def human_only(value: object) -> bool:
     if not isinstance(value, Mapping):
         return value is None
     fields = cast("Mapping[str, object]", value)
-    messages = fields.get("messages")
-    if messages is None or isinstance(messages, str):
-        return True
+    messages = fields.get("messages", "")
+    if not fields or isinstance(messages, str):
+        return bool(fields)
     if not isinstance(messages, list):
         return _human(messages)
     return all(_human(message) for message in cast("list[object]", messages))
@@ -144,8 +168,27 @@ def _human(message: object) -> bool:
     if not isinstance(message, Mapping):
         return False
     fields = cast("Mapping[str, object]", message)
-    named = {fields[key] for key in ("role", "type") if key in fields and isinstance(fields[key], str)}
-    return bool(named) and named <= {"user", "human"}
+    named = [fields[key] for key in ("role", "type") if key in fields]
+    if not named or any(name not in ("user", "human") for name in named):
+        return False
+    return _wellformed(fields)
+
+
+def _wellformed(fields: Mapping[str, object]) -> bool:
+    """Whether a human message has the shape that langchain reads: text or content blocks, and no calls."""
+    content = fields.get("content")
+    blocks = cast("list[object]", content) if isinstance(content, list) else []
+    return (
+        (
+            isinstance(content, str)
+            or (bool(blocks) and all(isinstance(block, str | dict) for block in blocks))
+        )
+        and isinstance(fields.get("name"), str | None)
+        and isinstance(fields.get("id"), str | None)
+        and isinstance(fields.get("additional_kwargs", {}), dict)
+        and isinstance(fields.get("response_metadata", {}), dict)
+        and not fields.get("tool_calls")
+    )
 
 
 def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, secret: bytes) -> Admitted:

@@ -40,6 +40,25 @@ async def held_message_ids(thread: str) -> frozenset[str]:
     return frozenset(str(message["id"]) for message in messages if message.get("id"))
 
 
+async def last_assistant(thread: str) -> str | None:
+    """The id of the assistant that last ran on a thread; `None` where there is no such thread or run."""
+    async with platform("door") as client:
+        try:
+            found = await client.threads.get(thread)
+        except NotFoundError:
+            return None
+    return (found["metadata"] or {}).get("assistant_id")
+
+
+async def waiting_runs(thread: str, *, most: int) -> int:
+    """How many runs wait on a thread, counted up to `most`; none where there is no such thread."""
+    async with platform("door") as client:
+        try:
+            return len(await client.runs.list(thread, status="pending", limit=max(most, 1)))
+        except NotFoundError:
+            return 0
+
+
 async def busy_threads(tenant: str) -> int:
     """How many threads of a tenant have a run waiting or under way."""
     async with platform("door") as client:

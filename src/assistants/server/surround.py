@@ -37,8 +37,12 @@ def route(scope: Scope) -> str:
 
 
 def shut(path: str) -> bool:
-    """Whether the path leads to a side door, however it is written."""
-    plain = "/" + "/".join(part for part in path.lower().split("/") if part)
+    """Whether the path leads to a side door, however it is written.
+
+    Routes match before a trailing line break too, so what does not print is left out before comparing.
+    """
+    printed = "".join(character for character in path.lower() if character.isprintable()).strip()
+    plain = "/" + "/".join(part for part in printed.split("/") if part)
     return any(plain == door or plain.startswith(f"{door}/") for door in _SHUT)
 
 

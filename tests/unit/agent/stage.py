@@ -18,7 +18,7 @@ from agent.context import AgentContext, ModelChoice
 from agent.middleware.admission import Admission
 from agent.middleware.guard import ToolGuard, served
 from agent.middleware.model import AssistantModel, Unbound
-from agent.models import Models
+from agent.models import Models, Retry
 from agent.stamp import RunKey, sign
 from agent.tools.registry import Registry
 
@@ -54,7 +54,7 @@ class Cast(Models):
     """Speakers by model name, in the place of real clients."""
 
     def __init__(self, **speakers: Speaker) -> None:
-        super().__init__()
+        super().__init__(retry=Retry(attempts=1))
         self._speakers = speakers
         self.asked: list[str] = []
 

@@ -185,7 +185,7 @@ async def test_a_client_gives_up_after_a_minute_by_default(monkeypatch: pytest.M
     monkeypatch.setenv("OPENAI_API_KEY", "sk-deployment")
     client = await built(Models(), choice())
     assert client.request_timeout == 60.0
-    assert client.max_retries == 2
+    assert client.max_retries == 0
 
 
 async def test_a_client_is_built_once_for_a_choice_and_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from assistants.loading import fields
     [
         (fields.slug, ["a", "acme", "7up", "a-b-c", "a" * 63]),
         (fields.model_name, ["openai:gpt-5-mini", "openai:org/model:free", "openai:通义"]),
+        (fields.profile_name, ["openai", "generic-safe", "deepseek"]),
         (fields.base_url, ["https://models.example.com/v1", "http://127.0.0.1:8000", "http://[::1]:80/v1/"]),
         (fields.secret_name, ["orders_api", "a1"]),
         (fields.secret_reference, ["secret:orders_api"]),
@@ -50,6 +51,8 @@ def test_good_text_is_kept_as_it_is(check: Callable[[str], str], texts: list[str
         (fields.model_name, "openai:" + "x" * 200, "expected provider:model"),
         (fields.model_name, "opneai:x", "unknown provider 'opneai'; did you mean 'openai'"),
         (fields.model_name, "anthropic:x", "unknown provider 'anthropic'; expected one of openai"),
+        (fields.profile_name, "depseek", "unknown profile 'depseek'; did you mean 'deepseek'"),
+        (fields.profile_name, "", "unknown profile ''; expected one of compatible, deepseek, generic-safe"),
         (fields.secret_name, "Orders", "a letter first"),
         (fields.time_zone, "Europe/Berln", "unknown time zone 'Europe/Berln'; did you mean 'Europe/Berlin'"),
         (fields.time_zone, "", "unknown time zone ''"),

@@ -38,6 +38,7 @@ CONTEXT = AgentContext(
         timeout=30,
         base_url="https://models.example/v1",
         api_key="env:ACME_KEY",
+        profile="ollama",
         fallbacks=("openai:tiny",),
     ),
     prompt="You answer. 你好",
@@ -65,7 +66,7 @@ CONTEXT = AgentContext(
 )
 TOOLS = {tool.name: tool_digest(tool) for tool in registry}
 THREADS = ThreadsSpec(upgrade="thread", on_abort="reask")
-GOLDEN = "4a12e7f1ca6fdd455baf024c0f01e5200d036253af6b24b90e12faf814d1c9ce"
+GOLDEN = "3abded6f95330fe37ea9c8402e7a8bfc1c15ec9d5dbf255411ff2c255a31a292"
 
 
 def release(context: AgentContext = CONTEXT, **changes: Any) -> Release:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ruamel.yaml import YAML
 
 from agent.context import AgentContext, Limits
+from agent.profile import PROFILES
 from assistants.loading.inheritance import merge
 from assistants.loading.node import Node, Place
 from assistants.loading.source import parse
@@ -70,9 +71,10 @@ NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 AMOUNTS = st.floats(0.001, 1e6)
 COUNTS = st.integers(1, 10**6)
 MODELS = TEXTS.map(lambda text: "openai:" + "".join(text.split())).filter(lambda name: name != "openai:")
+KEYS = TEXTS.filter(lambda text: not text.startswith(":"))  # written without quotes too, and read as a mark
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-1000, 1000) | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=5,
 )
 
@@ -93,6 +95,7 @@ MODEL = st.builds(
     timeout=maybe(AMOUNTS),
     base_url=st.just("https://models.example/v1"),
     api_key=maybe(st.just("secret:own")),
+    profile=maybe(st.sampled_from(sorted(PROFILES))),
     fallbacks=sets(MODELS),
 )
 VARS = st.dictionaries(SLUGS, st.text(max_size=5).filter(str.isprintable), max_size=3)
@@ -129,7 +132,7 @@ SCHEDULE = st.builds(
     ScheduleSpec,
     key=SLUGS,
     cron=st.sampled_from(["0 7 * * 1-5", "*/15 * * * *"]),
-    input=st.dictionaries(TEXTS, JSON, min_size=1, max_size=3),
+    input=st.dictionaries(KEYS, JSON, min_size=1, max_size=3),
     overlap=st.sampled_from(["skip", "queue"]),
     until=maybe(st.dates(dt.date(2020, 1, 1), dt.date(2100, 1, 1))),
     enabled=st.booleans(),

@@ -241,11 +241,18 @@ def test_two_users_never_share_a_label(one: str, other: str) -> None:
 @given(text=st.text())
 def test_a_label_has_no_dot(text: str) -> None:
     assert "." not in label(text)
+    assert "*" not in label(text), "the server reads it as any label"
 
 
 @pytest.mark.parametrize(
     ("user", "written"),
-    [("ann@acme.com", "ann@acme%2Ecom"), ("a%2Eb", "a%252Eb"), ("plain", "plain"), (".", "%2E")],
+    [
+        ("ann@acme.com", "ann@acme%2Ecom"),
+        ("a%2Eb", "a%252Eb"),
+        ("plain", "plain"),
+        (".", "%2E"),
+        ("*", "%2A"),
+    ],
 )
 def test_dots_and_percent_signs_are_written_as_escapes(user: str, written: str) -> None:
     assert label(user) == written

@@ -286,7 +286,8 @@ def test_a_thread_whose_assistant_has_left_the_catalog_serves_nobody_else(
 
 
 @pytest.mark.parametrize(
-    "messages", [[{"role": "user", "id": "m-1", "content": "x"}], {"role": "user", "id": "m-1"}]
+    "messages",
+    [[{"role": "user", "id": "m-1", "content": "x"}], {"role": "user", "id": "m-1", "content": "x"}],
 )
 def test_a_message_that_would_replace_one_of_the_thread_is_refused(
     catalog: Catalog, support: ResolvedAssistant, messages: Any
@@ -334,6 +335,13 @@ def test_a_client_cannot_steer_the_graph(
     assert verdict == Refused(422, f"A client can't send command.{named}; send a message, or command.resume.")
 
 
+@pytest.mark.parametrize("command", [{"resume": None}, {"resume": None, "update": [], "goto": []}])
+def test_a_command_that_does_nothing_is_refused(
+    catalog: Catalog, support: ResolvedAssistant, command: dict[str, Any]
+) -> None:
+    assert refused(asked(support, input=None, command=command), ANN, catalog).status == 422
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -341,7 +349,6 @@ def test_a_client_cannot_steer_the_graph(
         {},
         {"resume": True},
         {"resume": {"i1": "approve"}},
-        {"resume": None, "update": None, "goto": None},
     ],
 )
 def test_a_client_may_resume(
@@ -363,7 +370,6 @@ TEXT = "hello"
 HUMAN: dict[str, Any] = {
     "a text": TEXT,
     "texts": [TEXT, "again"],
-    "nothing": None,
     "no messages": [],
     "a role": [{"role": "user", "content": TEXT}],
     "the other role": [{"role": "human", "content": TEXT}],
@@ -445,8 +451,52 @@ def test_an_input_that_is_no_map_is_refused(value: object) -> None:
 
 def test_no_input_and_other_fields_are_taken() -> None:
     assert human_only(None)
-    assert human_only({})
     assert human_only({"topic": "tea"})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": 5},
+        {"content": {"a": 1}},
+        {"content": None},
+        {"content": []},
+        {"content": [5]},
+        {},
+        {"content": "x", "name": 5},
+        {"content": "x", "id": 5},
+        {"content": "x", "additional_kwargs": 5},
+        {"content": "x", "tool_calls": [{"name": "a"}]},
+        {"content": "x", "role": ["user"]},
+        {"content": "x", "role": "user", "type": None},
+    ],
+)
+def test_a_message_that_langchain_could_not_read_is_refused(message: dict[str, Any]) -> None:
+    assert not human_only({"messages": [{"role": "user", **message}]})
+    assert human_only({"messages": [{"role": "user", "content": "x"}]})
+
+
+@pytest.mark.parametrize("value", [{}, {"messages": None}])
+def test_an_input_without_anything_is_refused(value: dict[str, Any]) -> None:
+    assert not human_only(value)
+
+
+def test_a_client_can_not_pause_a_run(catalog: Catalog, support: ResolvedAssistant) -> None:
+    """A pause before the tools would leave calls open for another assistant's policy to execute."""
+    assert refused(asked(support, pauses=True), ANN, catalog).status == 422
+    assert admitted(asked(support, pauses=True), OPERATOR, catalog)
+
+
+def test_what_one_assistant_left_open_another_does_not_go_on_with(
+    catalog: Catalog, support: ResolvedAssistant
+) -> None:
+    other = found(catalog, "acme", "plain")
+    for who in (ANN, OPERATOR):
+        for command in (None, {"resume": True}):
+            request = asked(other, input=None, command=command, thread_assistant=support.id)
+            assert refused(request, who, catalog).status == 409
+        assert admitted(asked(support, input=None, thread_assistant=support.id), who, catalog)
+        assert admitted(asked(other, thread_assistant=support.id), who, catalog)
 
 
 roles = st.sampled_from(

@@ -346,3 +346,10 @@ async def test_an_answer_that_streams_elsewhere_is_not_held_back() -> None:
     }
     await asyncio.wait_for(app({**scope, "asgi": {"spec_version": "2.4"}}, receive, send), timeout=5)
     assert seen == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\x00", "\u2028", " ", "\n/", "\t"])
+@pytest.mark.parametrize("door", ["/deploy", "/internal/truncate", "/deploy/x/stream"])
+def test_what_does_not_print_opens_no_side_door(door: str, end: str) -> None:
+    """The server's routes match before a trailing line break: `/deploy%0a` started a process."""
+    assert shut(door + end)

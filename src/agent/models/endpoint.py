@@ -1,26 +1,14 @@
-"""Chat models by name: `ChatOpenAI` against any OpenAI-compatible endpoint.
-
-`Endpoint` is where requests of a `ModelChoice` go and with which key; `Models` builds and keeps the clients.
-A key never leaves this module: it is looked up when the client is built and is not part of any message.
-"""
+"""Where requests of a `ModelChoice` go, and with which key."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-from langchain_core.language_models import BaseChatModel
-from langchain_openai import ChatOpenAI
-from pydantic import SecretStr
 
 from agent.context import ModelChoice
 from agent.errors import ModelUnavailable
 
 _PROVIDER = "openai"
-_DEFAULT_TIMEOUT = 60.0
 _PLATFORM = ("OPENAI_", "SIGNALBOX_")  # beginnings of variables that no assistant's endpoint may be sent
 _NO_KEY = "none"  # OpenAI's client insists on a key; endpoints that need none ignore it
 
@@ -65,36 +53,6 @@ def model_name(name: str) -> str:
     return model
 
 
-class Models:
-    """The chat clients of a process, one for each choice and endpoint."""
-
-    def __init__(self) -> None:
-        self._clients: dict[str, BaseChatModel] = {}
-
-    async def get(self, choice: ModelChoice) -> BaseChatModel:
-        """The client for `choice`; built in a thread, because it reads certificates from disk.
-
-        Raises:
-            ModelUnavailable: See `endpoint` and `model_name`.
-        """
-        place = endpoint(choice, os.environ)
-        identity = repr((choice, place.base_url, hashlib.sha256(place.key.encode()).hexdigest()))
-        if identity not in self._clients:
-            self._clients[identity] = await asyncio.to_thread(_build, choice, place)
-        return self._clients[identity]
-
-
-def candidates(choice: ModelChoice) -> list[ModelChoice]:
-    """The choice and then its fallbacks, in order; a fallback keeps every setting but the name."""
-    names = (choice.name, *choice.fallbacks)
-    return [replace_name(choice, name) for name in dict.fromkeys(names)]
-
-
-def replace_name(choice: ModelChoice, name: str) -> ModelChoice:
-    """The same choice of settings for another model, without fallbacks."""
-    return choice.model_copy(update={"name": name, "fallbacks": ()})
-
-
 def _referenced(choice: ModelChoice, environment: Mapping[str, str]) -> str:
     if choice.api_key is None:
         return _NO_KEY
@@ -109,19 +67,3 @@ def _referenced(choice: ModelChoice, environment: Mapping[str, str]) -> str:
             f"The key {choice.api_key!r} of model {choice.name!r} is not set on the server."
         )
     return value
-
-
-def _build(choice: ModelChoice, place: Endpoint) -> BaseChatModel:
-    return ChatOpenAI(
-        model=model_name(choice.name),
-        base_url=place.base_url,
-        api_key=SecretStr(place.key),
-        temperature=choice.temperature,
-        max_completion_tokens=choice.max_tokens,
-        timeout=choice.timeout or _DEFAULT_TIMEOUT,
-        max_retries=2,
-        # Chat Completions everywhere: some model names switch ChatOpenAI to /v1/responses, which most
-        # compatible endpoints lack, and without the flag no usage comes from a custom base_url.
-        use_responses_api=False,
-        stream_usage=True,
-    )

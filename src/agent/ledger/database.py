@@ -1,0 +1,84 @@
+"""The ledger's database: prepared on first use, its connections by event loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from agent.database import Engines, migrate, reading, writing
+
+VERSION_TABLE: Final = "agent_schema"
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+
+def ledger_url(environment: Mapping[str, str] = os.environ) -> str:
+    """The ledger's database: `SIGNALBOX_DB`, or `signalbox.db` in `SIGNALBOX_HOME` or in `.signalbox`."""
+    given = environment.get("SIGNALBOX_DB")
+    if given:
+        return given
+    home = environment.get("SIGNALBOX_HOME") or ".signalbox"
+    return f"sqlite+aiosqlite:///{(Path(home) / 'signalbox.db').as_posix()}"
+
+
+async def prepare(url: str) -> None:
+    """Bring the database at `url` to the newest revision of the ledger's tables.
+
+    Raises:
+        DatabaseRefused: The URL is not supported, or a newer version of the program wrote the database.
+    """
+    await migrate(url, location=_MIGRATIONS, version_table=VERSION_TABLE)
+
+
+class LedgerDatabase:
+    """Transactions on the ledger's tables; the first one prepares the database (`prepare`).
+
+    Args:
+        url: The database; by default the one that the environment names when it is first used (`ledger_url`).
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._given = url
+        self._engines = Engines()
+        self._prepared: set[str] = set()
+
+    async def open(self) -> None:
+        """Prepare the database now instead of with the first transaction."""
+        await self._engine()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncConnection]:
+        """A connection in a reading transaction (`agent.database.reading`)."""
+        async with reading(await self._engine()) as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncGenerator[AsyncConnection]:
+        """A connection in a writing transaction (`agent.database.writing`)."""
+        async with writing(await self._engine()) as connection:
+            yield connection
+
+    async def dispose(self) -> None:
+        """Close this loop's connections; a later transaction opens new ones."""
+        await self._engines.dispose()
+
+    async def _engine(self) -> AsyncEngine:
+        url = self._given or ledger_url()
+        if url not in self._prepared:
+            await prepare(url)
+            self._prepared.add(url)
+        return self._engines.get(url)
+
+
+async def insert_new(connection: AsyncConnection, table: sa.Table, row: Mapping[str, object]) -> bool:
+    """Insert a row unless one with its key exists; whether it was inserted."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    key = next(iter(table.primary_key.columns))
+    statement = insert(table).values(**row).on_conflict_do_nothing().returning(key)
+    return (await connection.execute(statement)).first() is not None

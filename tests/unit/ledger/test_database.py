@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+
+from agent.database import DatabaseRefused
+from agent.ledger.chain import GENESIS
+from agent.ledger.database import LedgerDatabase, insert_new
+from agent.ledger.tables import AUDIT_HEADS, METADATA
+
+pytestmark = pytest.mark.anyio
+
+
+def head(tenant: str, seq: int = 0) -> dict[str, object]:
+    return {"tenant": tenant, "seq": seq, "hash": GENESIS}
+
+
+async def heads(database: LedgerDatabase) -> list[tuple[str, int]]:
+    query = sa.select(AUDIT_HEADS.c.tenant, AUDIT_HEADS.c.seq).order_by(AUDIT_HEADS.c.tenant)
+    async with database.reading() as connection:
+        return [(tenant, seq) for tenant, seq in await connection.execute(query)]
+
+
+async def test_a_row_is_inserted_unless_its_key_exists(url: str) -> None:
+    database = LedgerDatabase(url)
+    async with database.writing() as connection:
+        assert await insert_new(connection, AUDIT_HEADS, head("acme", 1))
+        assert not await insert_new(connection, AUDIT_HEADS, head("acme", 2))
+        assert await insert_new(connection, AUDIT_HEADS, head("globex", 3))
+    assert await heads(database) == [("acme", 1), ("globex", 3)]
+    await database.dispose()
+
+
+async def test_an_error_takes_everything_of_its_transaction_back(url: str) -> None:
+    database = LedgerDatabase(url)
+
+    async def fail() -> None:
+        async with database.writing() as connection:
+            assert await insert_new(connection, AUDIT_HEADS, head("acme"))
+            raise RuntimeError("after the row")
+
+    with pytest.raises(RuntimeError, match="after the row"):
+        await fail()
+    assert await heads(database) == []
+    await database.dispose()
+
+
+async def test_a_database_is_used_from_several_event_loops(url: str) -> None:
+    database = LedgerDatabase(url)
+    async with database.writing() as connection:
+        await insert_new(connection, AUDIT_HEADS, head("acme"))
+
+    async def elsewhere() -> list[tuple[str, int]]:
+        async with database.writing() as connection:
+            await insert_new(connection, AUDIT_HEADS, head("globex"))
+        found = await heads(database)
+        await database.dispose()
+        return found
+
+    assert await asyncio.to_thread(asyncio.run, elsewhere()) == [("acme", 0), ("globex", 0)]
+    assert await heads(database) == [("acme", 0), ("globex", 0)]
+    await database.dispose()
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "mysql://localhost/x", "nonsense"])
+async def test_a_database_that_cannot_be_shared_is_refused(url: str) -> None:
+    with pytest.raises(DatabaseRefused):
+        await LedgerDatabase(url).open()
+
+
+def test_every_table_has_a_name_of_its_own_and_knows_its_tenant() -> None:
+    """Another program's tables may live beside these; a row without a tenant would be everybody's."""
+    assert len(METADATA.tables) == 9
+    for name, table in METADATA.tables.items():
+        assert name.startswith("ledger_")
+        assert "tenant" in table.c
+        assert not table.c.tenant.nullable
+
+
+def test_no_column_of_the_audit_could_hold_a_message() -> None:
+    columns = set(METADATA.tables["ledger_audit"].columns.keys())
+    assert not columns & {"text", "content", "message", "arguments", "reason"}
+    lengths = {
+        column.name: column.type.length
+        for column in METADATA.tables["ledger_audit"].columns
+        if isinstance(column.type, sa.String) and not isinstance(column.type, sa.Text)
+    }
+    assert len(lengths) == 11
+    assert max(length or 0 for length in lengths.values()) == 200
