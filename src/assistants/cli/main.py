@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 from rich.console import Console
@@ -28,7 +29,7 @@ def run() -> None:
     raise SystemExit(main())
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Returns:
@@ -68,6 +69,8 @@ def _refusal(error: Exception) -> str | None:
         return f"the server refused: {error}"
     if isinstance(error, httpx.HTTPStatusError):
         return f"the server refused ({error.response.status_code}): {error.response.text}"
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        return "SIGNALBOX_URL or SIGNALBOX_TOKEN can't be used; expected http://host:port and a plain token."
     if isinstance(error, httpx.TransportError):
         return "no server answers; start one with 'make dev' or set SIGNALBOX_URL."
     return None

@@ -21,11 +21,14 @@ async def dev(*, port: int | None = None, jobs: int = 10, reload: bool = False) 
     reload
         Start again when code changes.
     """
-    return await serve(folder(), port=_port() if port is None else port, jobs=jobs, reload=reload)
+    if jobs < 1:
+        raise SignalboxError(f"--jobs is {jobs}; expected at least 1.")
+    chosen = _port(os.environ.get("PORT") or str(DEFAULT_PORT)) if port is None else _port(str(port))
+    return await serve(folder(), port=chosen, jobs=jobs, reload=reload)
 
 
-def _port() -> int:
-    named = os.environ.get("PORT") or str(DEFAULT_PORT)
-    if not named.isdecimal() or not 0 < int(named) < 65536:
-        raise SignalboxError(f"PORT is {named!r}; expected a number from 1 to 65535.")
-    return int(named)
+def _port(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() else 0
+    if not 0 < number < 65536:
+        raise SignalboxError(f"The port is {text!r}; expected a number from 1 to 65535.")
+    return number

@@ -16,6 +16,8 @@ from assistants.errors import SignalboxError
 from assistants.loading.folder import catalog_root
 from assistants.principal import PLATFORM, SERVICE, Role, principal
 
+_LONGEST = 24 * 366
+
 
 async def token(
     *,
@@ -40,8 +42,8 @@ async def token(
     who = principal(f"{tenant}/{user}", role or ["user"])
     if user == SERVICE:
         raise SignalboxError(f"The user {SERVICE!r} is reserved for schedules; choose another.")
-    if not hours > 0:
-        raise SignalboxError(f"--hours is {hours:g}; expected more than 0.")
+    if not 0 < hours <= _LONGEST:
+        raise SignalboxError(f"--hours is {hours:g}; expected more than 0 and at most {_LONGEST}.")
     values = environment()
     if not _known(tenant, values):
         raise SignalboxError(f"Tenant {tenant!r} is not in the catalog; 'signalbox ids' lists it.")
