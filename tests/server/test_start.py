@@ -181,10 +181,10 @@ async def test_a_server_without_authentication_runs_no_agent(tmp_path: Path, mod
     talk = await model.script(Turn(content="never"))
     folder = project(tmp_path, **changes)
     async with (
-        plain_server(folder, OPENAI_BASE_URL=model.url) as (url, _process),
+        plain_server(folder, OPENAI_BASE_URL=model.url) as (url, process),
         httpx.AsyncClient(base_url=url, timeout=60.0) as client,
     ):
-        await answering(client)
+        await answering(client, process)
         context: Json = {
             "tenant": "acme",
             "assistant": "support",
@@ -203,9 +203,10 @@ async def test_a_server_without_authentication_runs_no_agent(tmp_path: Path, mod
     assert await talk.requests() == []
 
 
-async def answering(client: httpx.AsyncClient) -> None:
+async def answering(client: httpx.AsyncClient, process: asyncio.subprocess.Process) -> None:
     async with asyncio.timeout(60):
         while True:
+            assert process.returncode is None, "the server ended while starting"
             try:
                 if (await client.get("/ok")).is_success:
                     return
