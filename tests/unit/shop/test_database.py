@@ -186,7 +186,6 @@ class TestEngines:
     async def test_dispose_without_an_engine_does_nothing(self) -> None:
         await Engines().dispose()
 
-    @pytest.mark.skipif("psycopg" in sys.modules, reason="needs an environment without the driver")
     async def test_a_driver_that_is_not_installed_is_named(
         self, engines: Engines, monkeypatch: pytest.MonkeyPatch
     ) -> None:
