@@ -34,8 +34,13 @@ class Policy:
 
     @classmethod
     def of(cls, context: AgentContext, registry: Registry) -> Policy:
-        """The policy of a run under `context`."""
-        return cls(context=context, tools=tuple(registry.select(context.tools)))
+        """The policy of a run under `context`.
+
+        A run does not carry its owner's roles, so a tool that requires some is usable by nobody: a declared
+        restriction fails closed instead of being forgotten.
+        """
+        usable = (tool for tool in registry.select(context.tools) if not tool.scopes)
+        return cls(context=context, tools=tuple(usable))
 
     @property
     def wires(self) -> frozenset[str]:

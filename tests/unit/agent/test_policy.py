@@ -66,6 +66,22 @@ def reason(denial: Denial | None) -> str:
 # Default deny
 
 
+def test_a_tool_that_requires_roles_is_denied_as_long_as_runs_carry_none() -> None:
+    registry = Registry()
+
+    @registry.tool("orders.purge", risk="dangerous", scopes=["operator"])
+    async def purge(order: int) -> str:
+        """Purge an order."""
+        return str(order)
+
+    assert purge
+    held = Policy.of(context(tools=("orders.purge",)), registry)
+    assert held.wires == frozenset()
+    denial = held.denial("orders_purge", {"order": 1})
+    assert denial is not None
+    assert denial.code == "tool_denied"
+
+
 def test_an_assistant_without_tools_has_none() -> None:
     nothing = policy()
     assert nothing.wires == frozenset()
