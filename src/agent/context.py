@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Decision = Literal["approve", "edit", "reject"]
 Strategy = Literal["reject", "enqueue", "interrupt", "rollback"]
 Durability = Literal["sync", "async", "exit"]
+Pending = Literal["refuse", "reject"]
 
 
 class Part(BaseModel):
@@ -68,7 +69,8 @@ class Limits(Part):
     """The budgets of one turn (from a person's message to its final answer); `None` is no limit.
 
     `steps` are super-steps, `seconds` wall time, `usd_per_run` and `usd_per_day` US dollars, `approvals`
-    questions to people, `repeats` identical tool calls.
+    questions to people, `repeats` identical tool calls. `tenant_usd_per_day` is the tenant's ceiling over
+    all its assistants, which a run carries because the data plane knows no catalog.
     """
 
     steps: int | None = None
@@ -77,6 +79,7 @@ class Limits(Part):
     tokens: int | None = None
     usd_per_run: float | None = None
     usd_per_day: float | None = None
+    tenant_usd_per_day: float | None = None
     seconds: float | None = None
     approvals: int | None = None
     repeats: int | None = None
@@ -96,10 +99,15 @@ class MemoryRule(Part):
 
 
 class Concurrency(Part):
-    """What a second message does while the first is answered: the default and what a client may choose."""
+    """What a second message does while the first is answered: the default and what a client may choose.
+
+    `pending` is what a message does while a person's approval is awaited: it is refused, or it rejects what
+    waits and is answered.
+    """
 
     default: Strategy
     allow: tuple[Strategy, ...]
+    pending: Pending = "refuse"
 
 
 class Stamp(Part):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from agent.context import Decision, Durability, Strategy
+from agent.context import Decision, Durability, Pending, Strategy
 from assistants.loading.fields import (
     BaseUrl,
     Condition,
@@ -165,10 +165,14 @@ class MemorySpec(Section):
 
 
 class ConcurrencySpec(Section):
-    """What a second message does while the first is answered; `default` is always allowed."""
+    """What a second message does while the first is answered; `default` is always allowed.
 
-    default: Strategy
+    `pending` is what a message does while an approval is awaited: it is refused, or rejects what waits.
+    """
+
+    default: Strategy | None = None
     allow: Annotated[tuple[Strategy, ...], Distinct] = ()
+    pending: Pending = "refuse"
 
 
 class ScheduleSpec(Section):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.knowledge import Library
+from agent.ledger import Ledger
 from agent.shop import Shop
 from agent.tools import customers, kb, orders, stock
 from agent.tools.registry import Registry
@@ -20,6 +21,9 @@ def build(*, shop: Shop, library: Library) -> Registry:
 
 shop = Shop()
 """The deployment's shop; its connections are closed with `shop.dispose()`."""
+
+ledger = Ledger()
+"""The deployment's ledger; its connections are closed with `ledger.dispose()`."""
 
 registry = build(shop=shop, library=Library())
 """The deployment's tools."""

@@ -89,7 +89,10 @@ def _context(outline: Outline, tools: Mapping[str, ToolFacts]) -> AgentContext:
         tool_limits=_tool_limits(spec),
         policy_mode=spec.tools.mode,
         approvals=_approvals(spec, tools),
-        limits=Limits(**outline.ceilings.limits(spec.limits).model_dump()),
+        limits=Limits(
+            **outline.ceilings.limits(spec.limits).model_dump(),
+            tenant_usd_per_day=outline.ceilings.spec.usd_per_day,
+        ),
         compaction=Compaction(**spec.compaction.model_dump()) if spec.compaction else None,
         memory=MemoryRule(**spec.memory.model_dump()) if spec.memory else None,
         concurrency=_concurrency(spec, tools),
@@ -140,8 +143,10 @@ def _concurrency(spec: AssistantSpec, tools: Mapping[str, ToolFacts]) -> Concurr
     """The file's rule; by default `reject` where a tool changes something, else `interrupt` (B-90)."""
     rule = spec.concurrency
     changes = any(tools[name].risk != "read" for name in spec.tools.allow)
-    default: Strategy = rule.default if rule else "reject" if changes else "interrupt"
+    default: Strategy = (rule.default if rule else None) or ("reject" if changes else "interrupt")
     allowed = {default, *(rule.allow if rule else ())}
     return Concurrency(
-        default=default, allow=tuple(strategy for strategy in get_args(Strategy) if strategy in allowed)
+        default=default,
+        allow=tuple(strategy for strategy in get_args(Strategy) if strategy in allowed),
+        pending=rule.pending if rule else "refuse",
     )

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from agent.tools.shipped import shop
+from agent.tools.shipped import ledger, shop
 from assistants import store
 from assistants.configuration import AUTH_TARGET
 from assistants.errors import ConfigurationInvalid
@@ -82,10 +82,12 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     authentication_on(os.environ)
     here = await asyncio.to_thread(deployment)
     await store.prepare(here.settings.database)
+    await ledger.open()
     await shop.prepare(sorted(here.catalog.tenants))
     await apply(here.catalog, get_client())
     yield
     await shop.dispose()
+    await ledger.dispose()
     await engines.dispose()
 
 

@@ -88,6 +88,7 @@ def test_silence_permits_nothing() -> None:
             "tokens": None,
             "usd_per_run": None,
             "usd_per_day": None,
+            "tenant_usd_per_day": None,
             "seconds": None,
             "approvals": None,
             "repeats": None,

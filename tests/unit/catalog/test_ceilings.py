@@ -32,6 +32,7 @@ def test_missing_limit_gets_the_ceiling_and_says_so(tmp_path: Path, name: str) -
     (assistant,) = loaded(tmp_path, {**tenant(f"{name}: 5"), **support("")}).assistants
     limits = assistant.context.limits.model_dump()
     assert limits.pop(name) == 5
+    assert limits.pop("tenant_usd_per_day") == (5 if name == "usd_per_day" else None)
     assert set(limits.values()) == {None}
     assert assistant.provenance.place("limits", name) == Place(TENANT, 4, 14 + len(name))
     assert assistant.spec.limits == assistant.spec.limits.model_copy(update={name: None})

