@@ -2,7 +2,8 @@
 
 Estimate: a Chinese, Japanese or Korean character is one token, other characters outside ASCII two a token,
 ASCII four a token (OpenAI's rule of thumb for English); four tokens a message beside its text and three for
-the reply's beginning (the overhead OpenAI documents for chat models); `MEDIA` for a part that is no text.
+the reply's beginning (the overhead OpenAI documents for chat models); `MEDIA` for a part that is no text. A
+tool's result counts as it is sent, in its frame (`agent.framing`).
 Correction: an answer carries the estimate of its request beside the endpoint's own count; their ratio scales
 the next estimates.
 """
@@ -15,9 +16,11 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from agent.framing import RULE, framed, framed_content
 
 ESTIMATE = "estimated_input_tokens"
 """Key in an answer's `response_metadata`: what its request was estimated at, before correction."""
@@ -47,7 +50,9 @@ def of_text(text: str) -> int:
 
 
 def of_message(message: BaseMessage) -> int:
-    """Tokens of a message: its content, and the names and arguments of its calls."""
+    """Tokens of a message: its content, a result's frame, and the names and arguments of its calls."""
+    if isinstance(message, ToolMessage):
+        return _PER_MESSAGE + _content(framed_content(message.content, name=message.name))
     called = 0
     if isinstance(message, AIMessage):
         called = sum(
@@ -55,6 +60,27 @@ def of_message(message: BaseMessage) -> int:
             for call in message.tool_calls
         )
     return _PER_MESSAGE + _content(message.content) + called
+
+
+def beside(message: BaseMessage) -> int:
+    """Tokens of a message beside its text: its role and such, and the frame of a tool's result."""
+    return _PER_MESSAGE + (of_text(framed("", name=message.name)) if isinstance(message, ToolMessage) else 0)
+
+
+def of_rule(messages: Iterable[BaseMessage], *, tools: bool) -> int:
+    """Tokens that a request takes to say what frames are (`agent.framing.RULE`).
+
+    None when there are neither tools nor results, for then it does not say so.
+
+    Args:
+        messages: What is sent; without a system message among them the rule is a message of its own.
+        tools: Whether tools are offered.
+    """
+    sent = list(messages)
+    if not tools and not any(isinstance(message, ToolMessage) for message in sent):
+        return 0
+    alone = not any(isinstance(message, SystemMessage) for message in sent)
+    return of_text(f"\n\n{RULE}") + (_PER_MESSAGE if alone else 0)
 
 
 def of_messages(messages: Iterable[BaseMessage]) -> int:

@@ -7,12 +7,11 @@ from typing import TypeVar
 
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from agent.tokens import of_message, of_text
+from agent.tokens import beside, of_message, of_text
 
 Message = TypeVar("Message", bound=BaseMessage)
 
 _LEAST = 40  # tokens of a text that are kept whatever the room
-_PER_MESSAGE = 4  # tokens of a message beside its text
 
 
 def excerpt(text: str, *, tokens: int) -> str:
@@ -30,10 +29,20 @@ def excerpt(text: str, *, tokens: int) -> str:
 
 
 def cut(message: Message, *, tokens: int) -> Message:
-    """The message with its text cut to a number of tokens; itself when it fits. Parts that are no text go."""
-    if of_message(message) <= max(tokens, _LEAST) + _PER_MESSAGE:
+    """The message with its text cut to a number of tokens; itself when it fits. Parts that are no text go.
+
+    A result's text may be longer in its frame than it is (`agent.framing.neutral`), and is cut to fit there.
+    """
+    limit = max(tokens, _LEAST) + beside(message)
+    if of_message(message) <= limit:
         return message
-    return message.model_copy(update={"content": excerpt(str(message.text), tokens=tokens)})
+    text, kept = str(message.text), message
+    while of_message(kept) > limit:
+        kept = message.model_copy(update={"content": excerpt(text, tokens=tokens)})
+        if tokens <= _LEAST:
+            break
+        tokens = tokens * 9 // 10
+    return kept
 
 
 def cut_results(messages: Sequence[BaseMessage], *, tokens: int) -> list[BaseMessage]:

@@ -15,6 +15,7 @@ from langgraph.constants import TAG_NOSTREAM
 from agent.context import AgentContext
 from agent.errors import ModelUnavailable
 from agent.models import Models
+from agent.models.metering import aside
 
 INSTRUCTION = (
     "You condense the older part of a conversation for an assistant that will go on with it. Write down what "
@@ -55,9 +56,10 @@ class ModelSummariser:
         if context.model is None:
             raise ModelUnavailable(f"Assistant {context.assistant!r} has no model to summarise with.")
         asked = [SystemMessage(INSTRUCTION), HumanMessage(framed(material))]
-        answer = await self._models.answer(
-            context.model, lambda client: client.ainvoke(asked, config={"tags": [TAG_NOSTREAM]})
-        )
+        with aside("summary"):
+            answer = await self._models.answer(
+                context.model, lambda client: client.ainvoke(asked, config={"tags": [TAG_NOSTREAM]})
+            )
         if answer.tool_calls or answer.response_metadata.get("finish_reason") == "content_filter":
             raise ModelUnavailable(f"Model {context.model.name!r} gave no summary.")
         return str(answer.text)

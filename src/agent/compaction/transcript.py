@@ -1,7 +1,8 @@
 """Messages as a transcript for the summariser, in portions that fit its own request.
 
 No message is left out, whatever the size of the history: an oversized one is cut to its head and tail, and a
-long history makes several portions, each summarised together with the summary before it.
+long history makes several portions, each summarised together with the summary before it. Each entry begins
+with its speaker at the line's beginning; further lines are indented, so that no text speaks for another.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from agent.compaction.view import escaped
 from agent.tokens import of_text
 
 _RESULT = 500  # tokens of a tool result
+_INDENT = "  "
 _SAID_SHARE = 2  # one message may take this part of a portion
 
 
@@ -39,12 +41,23 @@ def _lines(messages: Sequence[BaseMessage], *, limit: int) -> Iterator[str]:
         bound = min(limit, _RESULT) if isinstance(message, ToolMessage) else limit
         text = str(message.text).strip()
         if text:
-            yield f"{_speaker(message)}: {escaped(excerpt(text, tokens=bound))}"
+            yield _entry(_speaker(message), text, tokens=bound)
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
                 arguments = json.dumps(call["args"], ensure_ascii=False, default=str)
-                yield f"call of {call['name']}: {escaped(excerpt(arguments, tokens=bound))}"
+                yield _entry(f"call of {call['name']}", arguments, tokens=bound)
 
 
 def _speaker(message: BaseMessage) -> str:
     return f"result of {message.name or 'tool'}" if isinstance(message, ToolMessage) else message.type
+
+
+def _entry(speaker: str, text: str, *, tokens: int) -> str:
+    said = excerpt(_indented(escaped(text)), tokens=tokens)
+    return f"{escaped(' '.join(speaker.split()))}: {_indented(said)}"
+
+
+def _indented(text: str) -> str:
+    """The text with every line but the first indented, whatever ends a line."""
+    first, *others = text.splitlines()
+    return "\n".join([first, *(line if line.startswith(_INDENT) else _INDENT + line for line in others)])

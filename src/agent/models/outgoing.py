@@ -1,4 +1,8 @@
-"""A request in an endpoint's dialect: what OpenAI's client wrote, with the profile applied."""
+"""A request as it goes out: what OpenAI's client wrote, in the endpoint's dialect, tool results in frames.
+
+Every request of every graph passes here, so this is where text from outside gets its frame
+(`agent.framing`); the thread keeps it as it is.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
+from agent.framing import framed_messages, ruled
 from agent.profile import Profile
 
 REASONING = "reasoning_content"
@@ -23,6 +28,9 @@ def adapted(
 ) -> dict[str, Any]:
     """The request's payload in the endpoint's dialect; what the endpoint does not know is left out.
 
+    Results of tools are framed. A request with tools or results says in its system message what frames are;
+    it is the same text each time, at the end, so that a cached prompt stays one.
+
     Args:
         payload: As `ChatOpenAI` builds it for chat completions; not changed.
         messages: The messages that `payload["messages"]` was made of, in the same order.
@@ -38,10 +46,13 @@ def adapted(
     if not profile.forced_tool_choice and sent.get("tool_choice", "auto") not in _FREE_CHOICES:
         del sent["tool_choice"]
     wires: Sequence[Mapping[str, Any]] = sent["messages"]
-    sent["messages"] = [
-        _calling(wire, message, profile) if wire.get("tool_calls") else dict(wire)
+    told = [
+        _calling(wire, message, profile) if wire.get("tool_calls") else wire
         for wire, message in zip(wires, messages, strict=True)
     ]
+    framed = framed_messages(told, names=[message.name for message in messages])
+    results = any(wire.get("role") == "tool" for wire in framed)
+    sent["messages"] = ruled(framed) if results or sent.get("tools") else framed
     return sent
 
 

@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.tools import BaseTool
 
-from agent.tokens import ESTIMATED, PRIMING, of_messages, of_text, of_tool
+from agent.tokens import ESTIMATED, PRIMING, of_messages, of_rule, of_text, of_tool
 
 __all__ = ["ESTIMATED", "estimate"]
 
@@ -26,6 +26,7 @@ def estimate(
         tools: What it offers.
         answer: Everything that the model wrote: text, reasoning, names and arguments of calls.
     """
-    spent = PRIMING + of_messages(messages) + sum(of_tool(tool) for tool in tools)
+    schemas = [of_tool(tool) for tool in tools]
+    spent = PRIMING + of_messages(messages) + of_rule(messages, tools=bool(schemas)) + sum(schemas)
     written = of_text(answer)
     return UsageMetadata(input_tokens=spent, output_tokens=written, total_tokens=spent + written)

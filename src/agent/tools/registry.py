@@ -125,8 +125,8 @@ class Registry:
             output_cap: Characters of result text that reach the model.
             idempotent: Whether repeating the call is harmless; by default true for reads only.
             approval: The predicate that applies where an assistant's file sets none.
-            scopes: Roles of the owner that are required to use the tool; a run carries none yet, so a tool
-                with scopes is denied to everybody (`agent.policy`).
+            scopes: Roles that the owner of a run needs, all of them, for the tool to be usable; a schedule
+                has none.
 
         Raises:
             ToolRegistrationError: The name is taken or unsafe, the function is not async, has no docstring,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from agent.compaction.excerpt import cut, cut_results, excerpt
-from agent.tokens import of_message, of_text
+from agent.tokens import beside, of_message, of_text
 
 
 def test_a_text_that_fits_is_itself() -> None:
@@ -46,7 +46,7 @@ def test_only_results_that_do_not_fit_are_cut() -> None:
     kept = cut_results([person, small, big], tokens=100)
     assert kept[0] is person
     assert kept[1] is small
-    assert of_message(kept[2]) <= 110
+    assert 100 < of_message(kept[2]) <= 100 + beside(big)
     assert (kept[2].id, big.content) == ("2", "b" * 9_000)
 
 
@@ -56,3 +56,16 @@ def test_parts_stay_when_they_fit_and_become_text_when_they_do_not() -> None:
     fits, large = HumanMessage([text]), HumanMessage([text, image])
     assert cut(fits, tokens=100) is fits
     assert cut(large, tokens=100).content == "t" * 400
+
+
+@pytest.mark.parametrize("text", ["</tool_result>", "\uff1c/tool_result", "<toolresult"])
+def test_a_result_that_grows_in_its_frame_is_cut_to_fit_there(text: str) -> None:
+    hostile = ToolMessage(text * 900, tool_call_id="a", name="orders_get")
+    kept = cut(hostile, tokens=200)
+    assert 150 < of_message(kept) <= 200 + beside(hostile)
+    assert str(kept.content).startswith(text)
+
+
+def test_a_hostile_result_is_not_cut_below_the_least() -> None:
+    kept = cut(ToolMessage("</tool_result>" * 900, tool_call_id="a"), tokens=0)
+    assert 30 < of_text(str(kept.content)) <= 40

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from agent import tokens
+from agent.framing import RULE, framed, framed_content, neutral
 from agent.middleware.guard import served
 from agent.models import usage
 from agent.offline.tokens import prompt_tokens
@@ -65,6 +66,59 @@ def test_schemas_of_tools_count() -> None:
     assert len(tools) > 3
     for tool in tools:
         assert tokens.of_tool(tool) > tokens.of_text(tool.description)
+
+
+@pytest.mark.parametrize("text", ["", "on its way", "已发货", "</tool_result>", "\uff1c/tool_result\uff1e"])
+@pytest.mark.parametrize("name", ["orders_get", None])
+def test_a_result_counts_as_it_is_sent_in_its_frame(text: str, name: str | None) -> None:
+    result = ToolMessage(text, tool_call_id="a", name=name)
+    assert tokens.of_message(result) == 4 + tokens.of_text(framed(text, name=name))
+    assert tokens.beside(result) == 4 + tokens.of_text(framed("", name=name))
+    assert tokens.of_message(result) <= tokens.beside(result) + tokens.of_text(neutral(text))
+
+
+def test_a_result_in_parts_counts_its_frame_and_every_part() -> None:
+    parts: Any = [{"type": "text", "text": "word"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    content: Any = framed_content(parts, name="x")
+    around = tokens.of_text(content[0]["text"]) + tokens.of_text(content[-1]["text"])
+    assert tokens.of_message(ToolMessage(parts, tool_call_id="a", name="x")) == 4 + around + 1 + tokens.MEDIA
+
+
+def test_only_a_result_has_a_frame_beside_its_text() -> None:
+    assert tokens.beside(HumanMessage("a" * 400)) == tokens.beside(AIMessage("")) == 4
+
+
+RESULT: BaseMessage = ToolMessage("x", tool_call_id="a")
+
+
+@pytest.mark.parametrize(
+    ("messages", "offered", "alone"),
+    [
+        ([HumanMessage("hi")], True, 4),
+        ([SystemMessage("s"), HumanMessage("hi")], True, 0),
+        ([HumanMessage("hi"), RESULT], False, 4),
+        ([SystemMessage("s"), RESULT], False, 0),
+    ],
+)
+def test_what_frames_are_said_to_be_counts_where_it_is_said(
+    messages: list[BaseMessage],
+    offered: bool,  # noqa: FBT001
+    alone: int,
+) -> None:
+    assert tokens.of_rule(messages, tools=offered) == tokens.of_text(f"\n\n{RULE}") + alone
+
+
+def test_nothing_is_said_of_frames_without_tools_and_results() -> None:
+    assert tokens.of_rule([SystemMessage("s"), HumanMessage("hi")], tools=False) == 0
+
+
+def test_an_estimated_usage_counts_all_that_is_sent() -> None:
+    tools: list[BaseTool] = served(registry)
+    messages = [HumanMessage("hi"), RESULT]
+    parts = tokens.of_messages(messages) + sum(map(tokens.of_tool, tools)) + tokens.PRIMING
+    spent = usage.estimate(messages, tools=iter(tools))["input_tokens"]
+    assert spent == parts + tokens.of_rule(messages, tools=True)
+    assert usage.estimate([HumanMessage("hi")])["input_tokens"] == 4 + 1 + tokens.PRIMING
 
 
 class TestRatio:

@@ -143,6 +143,47 @@ KB_SEARCH = tool(
     },
     required=["query"],
 )
+RESULTS_READ = tool(
+    "results_read",
+    "Read on in the result of an earlier tool call of this conversation that was shortened.\n\nGives the "
+    "text from `offset` on, the result's `total` characters, and `next_offset` for the next page,\nnull at "
+    "the end. To look for a word first, use results.find.",
+    {
+        "call": {
+            "description": "Id of the earlier tool call, as the line in its shortened result names it.",
+            "maxLength": 200,
+            "minLength": 1,
+            "title": "Call",
+            "type": "string",
+        },
+        "offset": {
+            "default": 0,
+            "description": "First character to read, counted from 0.",
+            "title": "Offset",
+            "type": "integer",
+        },
+    },
+    required=["call"],
+)
+RESULTS_FIND = tool(
+    "results_find",
+    "Find a word in the whole result of an earlier tool call of this conversation.\n\nGives the `offset` of "
+    "at most 20 places with the text around each, to read on from with results.read;\nwhen `more` is true "
+    "there are others, so look for longer words.",
+    {
+        "call": {
+            "description": "Id of the earlier tool call, as the line in its shortened result names it.",
+            "title": "Call",
+            "type": "string",
+        },
+        "text": {
+            "description": "Word or words to look for; capitals do not matter.",
+            "title": "Text",
+            "type": "string",
+        },
+    },
+    required=["call", "text"],
+)
 SHOP = [ORDERS_GET, ORDERS_LIST, ORDERS_REFUND, CUSTOMERS_FIND, STOCK_CHECK, KB_SEARCH]
 
 ROOMS_BOOK = tool(

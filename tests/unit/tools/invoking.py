@@ -20,8 +20,8 @@ async def invoke(registry: Registry, name: str, by: ToolCall | None = None, /, *
     assert tool is not None
     checked = tool.arguments.model_validate(arguments)
     values: dict[str, Any] = {field: getattr(checked, field) for field in tool.arguments.model_fields}
-    assert tool.call_argument == "call"
-    result = await tool.run(**values, call=by or call())
+    assert tool.call_argument is not None
+    result = await tool.run(**values, **{tool.call_argument: by or call()})
     text = json.dumps(result, ensure_ascii=False, allow_nan=False)
     assert len(text) <= tool.output_cap
     assert json.loads(text) == result

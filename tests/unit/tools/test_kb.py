@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from agent.knowledge import Library
+from agent.ledger import Ledger
 from agent.shop import Shop
 from agent.tools.kb import LONGEST
 from agent.tools.registry import Registry
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.anyio
 
 
 def over(catalog: Path) -> Registry:
-    return build(shop=Shop("sqlite:///unused.db"), library=Library(catalog))
+    ledger = Ledger("sqlite+aiosqlite:///unused.db")
+    return build(shop=Shop("sqlite:///unused.db"), library=Library(catalog), ledger=ledger)
 
 
 def handbook(tmp_path: Path, text: str) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,23 @@ from blockbuster import blockbuster_ctx
 
 from agent.knowledge import Library
 from agent.knowledge.library import catalog_directory
+from agent.ledger import Ledger
 from agent.shop import Shop
 from agent.tools import shipped
 from agent.tools.registry import Registry, Tool
 from tests.unit.tools.invoking import call
 
-NAMES = ["customers.find", "kb.search", "orders.get", "orders.list", "orders.refund", "stock.check"]
+NAMES = [
+    "customers.find",
+    "kb.search",
+    "orders.get",
+    "orders.list",
+    "orders.refund",
+    "results.find",
+    "results.read",
+    "stock.check",
+]
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
 
 
 @pytest.fixture(params=NAMES)
@@ -36,7 +48,8 @@ def test_the_shipped_tools_are_these() -> None:
 
 
 def test_building_again_makes_another_registry_of_the_same_tools() -> None:
-    registry = shipped.build(shop=Shop("sqlite:///x.db"), library=Library())
+    ledger = Ledger("sqlite+aiosqlite:///x.db")
+    registry = shipped.build(shop=Shop("sqlite:///x.db"), library=Library(), ledger=ledger)
     assert registry is not shipped.registry
     assert [entry.schema() for entry in registry] == [entry.schema() for entry in shipped.registry]
 
@@ -53,10 +66,10 @@ def test_repeating_any_call_is_harmless(tool: Tool) -> None:
 
 
 def test_the_trusted_call_is_hidden_from_the_model(tool: Tool) -> None:
-    assert tool.call_argument == "call"
+    assert tool.call_argument == ("facts" if tool.name.startswith("results.") else "call")
     shown = parameters(tool)["properties"]
     assert shown
-    assert not {"call", "self", "tenant", "key", "principal"} & set(shown)
+    assert not {tool.call_argument, "self", "tenant", "thread", "key", "principal"} & set(shown)
     assert parameters(tool)["additionalProperties"] is False
 
 
@@ -85,6 +98,8 @@ def test_the_schemas_are_the_published_ones() -> None:
         "customers.find": (["query"], ["query"]),
         "stock.check": (["product"], ["product"]),
         "kb.search": (["query"], ["query"]),
+        "results.read": (["call", "length", "offset"], ["call"]),
+        "results.find": (["call", "text"], ["call", "text"]),
     }
 
 
@@ -123,7 +138,9 @@ def test_importing_the_tools_opens_nothing_and_loads_no_control_plane(tmp_path: 
 @pytest.mark.anyio
 async def test_no_tool_blocks_the_event_loop(tmp_path: Path) -> None:
     shop = Shop(f"sqlite:///{tmp_path / 'shop.db'}")
-    registry = shipped.build(shop=shop, library=Library(catalog_directory({})))
+    ledger = Ledger(f"sqlite+aiosqlite:///{tmp_path / 'ledger.db'}")
+    registry = shipped.build(shop=shop, library=Library(catalog_directory({})), ledger=ledger)
+    await ledger.results.put("acme", thread="t1", call_id="c0", text="a word", outcome="ok", now=NOW)
     arguments: dict[str, dict[str, object]] = {
         "orders.get": {"number": 1042},
         "orders.list": {"customer": "C-0011"},
@@ -131,17 +148,21 @@ async def test_no_tool_blocks_the_event_loop(tmp_path: Path) -> None:
         "customers.find": {"query": "halina"},
         "stock.check": {"product": "kettle"},
         "kb.search": {"query": "exchange"},
+        "results.read": {"call": "c0"},
+        "results.find": {"call": "c0", "text": "word"},
     }
     assert sorted(arguments) == NAMES
     with blockbuster_ctx() as guard:
         guard.functions["os.path.abspath"].deactivate()  # pure for an absolute path; the server allows it too
         results = [await _run(registry, name, values) for name, values in arguments.items()]
         await shop.dispose()
-    assert len(results) == 6
+        await ledger.dispose()
+    assert len(results) == 8
     assert all(results)
 
 
 async def _run(registry: Registry, name: str, arguments: dict[str, object]) -> object:
     tool = registry.get(name)
     assert tool is not None
-    return await tool.run(**arguments, call=call())
+    assert tool.call_argument is not None
+    return await tool.run(**arguments, **{tool.call_argument: call()})

@@ -39,7 +39,8 @@ def reply(
     """What the offline model says next; equal inputs give equal replies.
 
     It calls what the newest human message asks for and was not called since, and answers from the results
-    when nothing is left. What results say is quoted, never followed.
+    when nothing is left. What results say is quoted, never followed, so a tool that needs the id of an
+    earlier call is called only when it is named.
 
     Args:
         messages: A valid history in OpenAI's wire form.
@@ -52,10 +53,11 @@ def reply(
         today: The day that words like `tomorrow` count from.
     """
     wanted = tool_choice or ToolChoice()
-    offered = offers(tools)
+    known = offers(tools)
+    offered = [offer for offer in known if not offer.continues]
     stand = _Stand(read_turn(messages), [] if wanted.mode == "none" else offered, today)
     if wanted.mode == "named":
-        forced = next(offer for offer in offered if offer.name == wanted.name)
+        forced = next(offer for offer in known if offer.name == wanted.name)
         return _called([stand.forced(forced)], messages)
     steps = stand.open_steps()
     ready = [step for step in steps if not step.missing]

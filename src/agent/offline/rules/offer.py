@@ -28,6 +28,7 @@ Kind = Literal[
 NAME, ARGUMENT, DESCRIPTION, DETAIL = 3.0, 1.0, 1.0, 0.5
 """How much a word counts in a tool's name, an argument's name, the tool's and an argument's description."""
 
+_CALL_IDS = frozenset({"call", "call_id", "tool_call_id"})
 _NAMED = re.compile(r"\b(?:names?|sku|title|e-?mail)\b|姓名|名称", re.IGNORECASE)
 _DATE = re.compile(r"\b(?:dates?|day|when|until|since|deadline)\b|日期", re.IGNORECASE)
 _COUNTED = re.compile(r"(?:how many|number of|maximum|at most)\b", re.IGNORECASE)
@@ -67,6 +68,11 @@ class Offer:
     def acts(self) -> frozenset[str]:
         """The verbs of acting in the name; empty for a tool that only reads."""
         return self.named & ACTING
+
+    @property
+    def continues(self) -> bool:
+        """Whether it works on an earlier call, whose id no person says; only results tell it."""
+        return any(argument.name in _CALL_IDS for argument in self.required)
 
     @property
     def required(self) -> tuple[Argument, ...]:

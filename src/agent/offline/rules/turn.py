@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent import framing
 from agent.offline.content import text_of
 from agent.offline.shape import parsed, records
 
@@ -89,9 +90,13 @@ def canonical(arguments: str) -> str:
 def unframed(text: str) -> str:
     """The text inside the tags that a harness puts around a tool's result; nested frames are taken off too.
 
-    Whatever a frame says before its tags (a warning that data is not an instruction) goes as well.
+    Whatever a frame says before its tags (a warning that data is not an instruction) goes as well. Out of a
+    frame of this program's own harness (`agent.framing`) comes the very text that the tool gave.
     """
     plain = text.strip()
+    whole = framing.unframed(plain)
+    if whole is not None:
+        return whole.strip()
     opening = None if plain.startswith(_JSON) else _OPENING.search(plain)
     closing = f"</{opening[1]}>" if opening else ""
     if opening is None or not plain.endswith(closing):

@@ -13,6 +13,8 @@ from tests.unit.offline.catalogue import (
     ORDERS_GET,
     ORDERS_LIST,
     ORDERS_REFUND,
+    RESULTS_FIND,
+    RESULTS_READ,
     ROOMS_BOOK,
     SHOP,
     TRANSFER_TO_WRITER,
@@ -46,6 +48,13 @@ def test_offers_keep_the_order_and_the_arguments() -> None:
         ("limit", False),
     ]
     assert [each.name for each in listed.required] == ["customer"]
+
+
+def test_a_tool_that_needs_the_id_of_a_call_goes_on_with_it() -> None:
+    assert [each.continues for each in offers([RESULTS_READ, RESULTS_FIND])] == [True, True]
+    assert not any(each.continues for each in offers(SHOP))
+    optional = tool("phone_dial", "Dial.", {"call": {"type": "string"}}, required=[])
+    assert not offer(optional).continues
 
 
 def test_name_weighs_more_than_arguments_and_description() -> None:
