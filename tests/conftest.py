@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+# A busy machine must not fail a test: how long an example takes is the benchmarks' subject.
+settings.register_profile("signalbox", deadline=None)
+settings.load_profile("signalbox")
 
 
 @pytest.fixture(scope="session")

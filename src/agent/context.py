@@ -113,11 +113,12 @@ class Concurrency(Part):
 class Stamp(Part):
     """The door's word for this run, written by the server alone (see `agent.stamp`).
 
-    `principal` is `tenant/user`; `unattended` is true when nobody waits for the answer (a cron); `mac` is
-    the hexadecimal HMAC-SHA256.
+    `principal` is `tenant/user`, `roles` what they are allowed; `unattended` is true when nobody waits for
+    the answer (a cron); `mac` is the hexadecimal HMAC-SHA256.
     """
 
     principal: str
+    roles: tuple[str, ...] = ()
     unattended: bool
     mac: str
 

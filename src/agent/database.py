@@ -27,7 +27,7 @@ from sqlalchemy import event
 from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool, QueuePool
 
 from agent.errors import AgentError
 
@@ -136,6 +136,20 @@ async def writing(engine: AsyncEngine, *, exclusive: str | None = None) -> Async
             if exclusive is not None and connection.dialect.name == "postgresql":
                 await connection.execute(advisory_lock(exclusive))
             yield connection
+
+
+def writing_options(*, write: bool) -> dict[str, bool]:
+    """The execution options of a connection whose transaction may write (`writing`), or only reads."""
+    return {_WRITE: write}
+
+
+def file_engine(url: sa.URL) -> sa.Engine:
+    """A synchronous engine over a SQLite file; its connections may go from one thread to another."""
+    engine = sa.create_engine(
+        url.set(drivername="sqlite"), poolclass=QueuePool, connect_args={"check_same_thread": False}
+    )
+    _tune(engine, patience=_PATIENCE, foreign_keys=True)
+    return engine
 
 
 def advisory_lock(name: str) -> sa.Select[tuple[object]]:

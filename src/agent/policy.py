@@ -12,9 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from agent.context import AgentContext, ArgumentLimit
+from agent.context import AgentContext, Approval, ArgumentLimit
 from agent.predicate import parse
 from agent.tools.registry import Registry, Tool
+
+_DECISIONS = (
+    "approve",
+    "reject",
+)  # where a tool asks for approval and the assistant's file says nothing of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +41,11 @@ class Policy:
     def of(cls, context: AgentContext, registry: Registry) -> Policy:
         """The policy of a run under `context`.
 
-        A run does not carry its owner's roles, so a tool that requires some is usable by nobody: a declared
-        restriction fails closed instead of being forgotten.
+        A tool that requires roles is usable by a run whose owner has all of them, as the door stamped it; an
+        unattended run has none.
         """
-        usable = (tool for tool in registry.select(context.tools) if not tool.scopes)
+        roles = frozenset(context.stamp.roles if context.stamp else ())
+        usable = (tool for tool in registry.select(context.tools) if tool.scopes <= roles)
         return cls(context=context, tools=tuple(usable))
 
     @property
@@ -56,7 +62,7 @@ class Policy:
         tool = self.find(wire)
         if tool is None:
             return Denial("tool_denied", f"There is no tool {wire!r} here. {self._offer()}")
-        return self.excess(tool, arguments) or self.unapproved(tool, arguments)
+        return self.excess(tool, arguments)
 
     def excess(self, tool: Tool, arguments: Mapping[str, object]) -> Denial | None:
         """Why the arguments are beyond the assistant's limits; one that is left out counts as its default."""
@@ -68,24 +74,16 @@ class Policy:
                 )
         return None
 
-    def unapproved(self, tool: Tool, arguments: Mapping[str, object]) -> Denial | None:
-        """Why the call waits for a person, within the limits or not."""
-        if not self._needs_person(tool, arguments):
-            return None
-        return Denial(
-            "approval_required",
-            f"{tool.name} with these arguments needs a person's approval, which can't be asked for here; "
-            "it was not executed. Tell the user so.",
-        )
+    def gate(self, tool: Tool, arguments: Mapping[str, object]) -> Approval | None:
+        """The rule by which a person decides on this call first; `None` when nobody has to."""
+        rule = self.context.approvals.get(tool.name)
+        if rule is None and tool.approval is not None:
+            rule = Approval(when=tool.approval, decisions=_DECISIONS)
+        return rule if rule is not None and parse(rule.when).holds(arguments) else None
 
     def _offer(self) -> str:
         names = ", ".join(sorted(self.wires))
         return f"You can use: {names}." if names else "You have no tools; answer without."
-
-    def _needs_person(self, tool: Tool, arguments: Mapping[str, object]) -> bool:
-        rule = self.context.approvals.get(tool.name)
-        when = rule.when if rule else tool.approval
-        return when is not None and parse(when).holds(arguments)
 
 
 def _default(tool: Tool, name: str) -> object:

@@ -1,6 +1,6 @@
 """The door's stamp: proof that the server itself admitted this run under this context.
 
-The stamp is an HMAC-SHA256 over run id, thread id, assistant id, principal and the digest of the context.
+The stamp is an HMAC-SHA256 over run id, thread id, assistant id, principal, roles and the context's digest.
 It travels in `AgentContext.stamp` and is checked before the first model call and before every tool call,
 so a context that a client wrote, one copied from another run, or a server whose authentication is switched
 off by a typo gives no agent.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,10 +52,18 @@ def context_digest(context: AgentContext) -> str:
     return hashlib.sha256(rfc8785.dumps(values)).hexdigest()
 
 
-def sign(context: AgentContext, key: RunKey, *, principal: str, unattended: bool, secret: bytes) -> Stamp:
-    """The stamp that admits `context` to the run `key` on behalf of `principal`."""
-    mac = _mac(context, key, principal=principal, unattended=unattended, secret=secret)
-    return Stamp(principal=principal, unattended=unattended, mac=mac)
+def sign(
+    context: AgentContext,
+    key: RunKey,
+    *,
+    principal: str,
+    roles: Iterable[str] = (),
+    unattended: bool,
+    secret: bytes,
+) -> Stamp:
+    """The stamp that admits `context` to the run `key` on behalf of `principal` with these roles."""
+    bare = Stamp(principal=principal, roles=tuple(sorted(roles)), unattended=unattended, mac="")
+    return bare.model_copy(update={"mac": _mac(context, key, bare, secret=secret)})
 
 
 def verify(context: AgentContext, key: RunKey, *, secret: bytes) -> Stamp:
@@ -74,12 +82,22 @@ def verify(context: AgentContext, key: RunKey, *, secret: bytes) -> Stamp:
         )
     stateless = RunKey(run=key.run, thread="", assistant=key.assistant)
     for candidate in (key, stateless):
-        mac = _mac(context, candidate, principal=stamp.principal, unattended=stamp.unattended, secret=secret)
+        mac = _mac(context, candidate, stamp, secret=secret)
         if hmac.compare_digest(mac.encode(), stamp.mac.encode(errors="replace")):  # a forged mac is any text
             return stamp
     raise RunRefused(
         "This run's stamp was made for another run, assistant or context, so it does not start; run it anew."
     )
+
+
+def stateless(context: AgentContext, key: RunKey, *, secret: bytes) -> bool:
+    """Whether a verified run was admitted without a thread of its own, whose state is gone when it ends."""
+    stamp = context.stamp
+    if stamp is None or not key.thread:
+        return True
+    bare = RunKey(run=key.run, thread="", assistant=key.assistant)
+    mac = _mac(context, bare, stamp, secret=secret)
+    return hmac.compare_digest(mac, stamp.mac)
 
 
 def run_key(configurable: Mapping[str, Any]) -> RunKey:
@@ -91,14 +109,15 @@ def run_key(configurable: Mapping[str, Any]) -> RunKey:
     )
 
 
-def _mac(context: AgentContext, key: RunKey, *, principal: str, unattended: bool, secret: bytes) -> str:
+def _mac(context: AgentContext, key: RunKey, stamp: Stamp, *, secret: bytes) -> str:
     body = rfc8785.dumps(
         {
             "run": key.run,
             "thread": key.thread,
             "assistant": key.assistant,
-            "principal": principal,
-            "unattended": unattended,
+            "principal": stamp.principal,
+            "roles": list(stamp.roles),
+            "unattended": stamp.unattended,
             "context": context_digest(context),
         }
     )

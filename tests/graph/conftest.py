@@ -8,24 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - untyped saver
-from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.state import CompiledStateGraph
 
-from agent.compaction.summariser import Summariser
 from agent.context import AgentContext, ModelChoice
 from agent.graphs.react import build
-from agent.history.results import Results
-from agent.middleware.admission import Admission
-from agent.middleware.compaction import Compaction
-from agent.middleware.guard import ToolGuard, served
-from agent.middleware.history import History
-from agent.middleware.model import AssistantModel, Unbound
+from agent.ledger import Ledger
 from agent.models import Models
 from agent.stamp import RunKey, sign
-from agent.state import HistoryMode, conversation
 from agent.tools.registry import Registry
 from tests.graph.workbench import Log, workbench
 from tests.support.endpoint import Endpoint, endpoint
@@ -50,20 +40,34 @@ def registry(log: Log) -> Registry:
     return workbench(log)
 
 
+@pytest.fixture(scope="session")
+async def ledger(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Ledger]:
+    """One ledger for all graph tests: threads and, where money matters, tenants are a test's own."""
+    database = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    kept = Ledger(f"sqlite+aiosqlite:///{database.as_posix()}")
+    await kept.open()
+    yield kept
+    await kept.dispose()
+
+
 @dataclass
 class Agent:
     """The react graph over the workbench tools; each `run` is admitted as the door would."""
 
     registry: Registry
     endpoint: Endpoint
+    ledger: Ledger
     saver: InMemorySaver = field(default_factory=InMemorySaver)
+    unattended: bool = False
 
     def __post_init__(self) -> None:
-        self.graph = build(self.registry, Models()).copy(update={"checkpointer": self.saver})
+        self.graph = build(self.registry, Models(), self.ledger).copy(update={"checkpointer": self.saver})
 
-    def harness(self, **options: Any) -> Agent:
-        """This agent with history integrity and compaction; options are those of `harnessed`."""
-        self.graph = harnessed(self.registry, **options).copy(update={"checkpointer": self.saver})
+    def harness(self, *, models: Models | None = None, **options: Any) -> Agent:
+        """This agent with clients, a history mode, a summariser or concerns of a test's own."""
+        options = {"summariser": None, **options}
+        graph = build(self.registry, models or Models(), self.ledger, **options)
+        self.graph = graph.copy(update={"checkpointer": self.saver})
         return self
 
     async def put(self, messages: list[BaseMessage], *, thread: str, after: str = "model") -> None:
@@ -106,7 +110,10 @@ class Agent:
         context = context or self.context()
         key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant=ASSISTANT)
         if stamped:
-            stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET.encode())
+            principal = f"{context.tenant}/ann"
+            stamp = sign(
+                context, key, principal=principal, unattended=self.unattended, secret=SECRET.encode()
+            )
             context = context.model_copy(update={"stamp": stamp})
         return await self.graph.ainvoke(sent, config=self.config(key), context=context)
 
@@ -136,36 +143,9 @@ class Agent:
         return [snapshot async for snapshot in self.graph.aget_state_history(config)]
 
 
-def harnessed(
-    registry: Registry,
-    *,
-    summariser: Summariser | None = None,
-    results: Results | None = None,
-    mode: HistoryMode | None = None,
-    inner: tuple[AgentMiddleware[Any, AgentContext], ...] = (),
-) -> CompiledStateGraph[Any, AgentContext, Any, Any]:
-    """The react graph with history integrity and compaction, in the order in which they belong.
-
-    `inner` stands between the guard and the tools, as a ledger that records results would.
-    """
-    return create_agent(
-        model=Unbound(),
-        tools=served(registry),
-        middleware=[
-            Admission(),
-            History(registry, results=results),
-            ToolGuard(registry),
-            *inner,
-            AssistantModel(Models()),
-            Compaction(summariser),
-        ],
-        state_schema=conversation(mode),
-        context_schema=AgentContext,
-        name="react",
-    )
-
-
 @pytest.fixture
-def agent(registry: Registry, model_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Agent:
+def agent(
+    registry: Registry, model_endpoint: Endpoint, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> Agent:
     monkeypatch.setenv("SIGNALBOX_SERVER_SECRET", SECRET)
-    return Agent(registry, model_endpoint)
+    return Agent(registry, model_endpoint, ledger)

@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from agent.compaction.summariser import Material, ModelSummariser, framed
 from agent.context import AgentContext, ModelChoice
 from agent.errors import ModelUnavailable
+from agent.framing import RULE as FRAMES
 from agent.models import Models
 from agent.offline.history import problems
 from agent.offline.script import ScriptedCall, SeenRequest, Turn
@@ -122,7 +123,7 @@ async def test_a_summary_costs_no_super_step_and_is_not_paid_for_twice(agent: Ag
     assert paid >= 1
     kept = await remembered(agent, place)
     assert kept["policy"] == "1000/2"
-    fresh = Agent(agent.registry, agent.endpoint, saver=agent.saver).harness(summariser=notes)
+    fresh = Agent(agent.registry, agent.endpoint, agent.ledger, saver=agent.saver).harness(summariser=notes)
     result = await fresh.invoke({"messages": [HumanMessage("more")]}, thread=place, context=context)
     assert len(notes.materials) == paid
     assert await remembered(agent, place) == kept
@@ -163,7 +164,7 @@ async def test_a_huge_result_does_not_poison_the_thread(agent: Agent) -> None:
     agent.harness(summariser=Notes())
     place, context = thread(), agent.context(tools=("bench.long",))
     conversation = await agent.endpoint.script(
-        read(1), Turn(content="It begins well."), Turn(content="Yes."), context_limit=1_000
+        read(1), Turn(content="It begins well."), Turn(content="Yes."), context_limit=1_200
     )
     messages = await agent.run(conversation.says("read"), thread=place, context=context)
     assert messages[-1].content == "It begins well."
@@ -413,7 +414,7 @@ async def test_the_current_question_and_the_rules_are_never_summarised_away(agen
     assert len(notes.materials) >= 1
     for request in requests[1:]:
         wire = request.body["messages"]
-        assert wire[0] == {"role": "system", "content": "Only read."}
+        assert wire[0] == {"role": "system", "content": f"Only read.\n\n{FRAMES}"}
         assert [m["role"] for m in wire].count("system") == 1
         assert [m["content"] for m in wire if m["role"] == "user"][-1] == "THE QUESTION word for word"
         summaries = [m["content"] for m in wire if "<summary>" in str(m["content"])]

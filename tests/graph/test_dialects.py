@@ -34,7 +34,7 @@ def clock() -> Clock:
 def patient(agent: Agent, clock: Clock) -> Agent:
     """The agent, whose waits between attempts pass on a clock of their own."""
     models = Models(retry=clock.retry())
-    agent.graph = build(agent.registry, models).copy(update={"checkpointer": agent.saver})
+    agent.graph = build(agent.registry, models, agent.ledger).copy(update={"checkpointer": agent.saver})
     return agent
 
 

@@ -7,7 +7,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,9 +19,9 @@ from langgraph.types import Command
 
 from agent.context import AgentContext, ModelChoice
 from agent.errors import ModelUnavailable
+from agent.framing import framed
 from agent.history.answer import SILENCE
 from agent.history.problems import problems as thread_problems
-from agent.history.results import RecordedResults
 from agent.offline.history import problems
 from agent.offline.script import ScriptedCall, Turn
 from agent.state import HistoryMode
@@ -61,22 +61,24 @@ async def all_valid(talk: Conversation, *, count: int) -> None:
         assert request.refused is None
 
 
-async def cancelled(agent: Agent, text: str, *, place: str, log: Log, context: AgentContext) -> None:
-    """A run that is cancelled while a tool of it hangs."""
+async def cancelled(
+    agent: Agent, text: str, *, place: str, log: Log, context: AgentContext, calls: int = 1
+) -> None:
+    """A run that is cancelled while so many tools of it hang."""
+    expected = log.hung + calls
     running = asyncio.create_task(agent.run(text, thread=place, context=context))
-    await asyncio.wait_for(log.hanging.wait(), 10)
+    async with asyncio.timeout(10):
+        await log.begun(expected)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    log.hanging.clear()
 
 
-class Recorder(AgentMiddleware[Any, AgentContext]):
-    """Records results when they happen, as the ledger does."""
+class Watch(AgentMiddleware[Any, AgentContext]):
+    """Stands outside the guard: sees a result when the guard has recorded it."""
 
-    def __init__(self, kept: RecordedResults) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.kept = kept
         self.recorded = asyncio.Event()
 
     async def awrap_tool_call(
@@ -85,10 +87,6 @@ class Recorder(AgentMiddleware[Any, AgentContext]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         message = await handler(request)
-        assert isinstance(message, ToolMessage)
-        runtime = cast("Any", request.runtime)
-        thread_id = str(runtime.config["configurable"]["thread_id"])
-        self.kept.put(str(message.content), thread=thread_id, call_id=message.tool_call_id)
         self.recorded.set()
         return message
 
@@ -103,7 +101,7 @@ async def test_a_cancelled_thread_takes_the_next_message_and_says_stopped(
     talk = await agent.endpoint.script(
         calls(call("hang", "call_r"), call("send", "call_w")), Turn(content="Stopped."), Turn(content="Yes.")
     )
-    await cancelled(agent, talk.says("go"), place=place, log=log, context=context)
+    await cancelled(agent, talk.says("go"), place=place, log=log, context=context, calls=2)
     messages = await agent.run("and?", thread=place, context=context)
     assert [message.type for message in messages] == ["human", "ai", "tool", "tool", "human", "ai"]
     said = results(messages)
@@ -197,15 +195,14 @@ async def test_one_failing_tool_does_not_end_the_conversation(agent: Agent, mode
 
 async def test_what_had_happened_before_the_cancel_is_not_called_undone(agent: Agent, log: Log) -> None:
     """Case 3: the finished sibling's real result reaches the model, the other's outcome is unknown."""
-    kept = RecordedResults()
-    recorder = Recorder(kept)
-    agent.harness(results=kept, inner=(recorder,))
+    watch = Watch()
+    agent.harness(outer=(watch,))
     place, context = thread(), agent.context(tools=TOOLS)
     talk = await agent.endpoint.script(
         calls(call("send", "call_w"), call("pay", "call_p", amount=5)), Turn(content="Paid, sending unknown.")
     )
     running = asyncio.create_task(agent.run(talk.says("go"), thread=place, context=context))
-    await asyncio.wait_for(asyncio.gather(log.hanging.wait(), recorder.recorded.wait()), 10)
+    await asyncio.wait_for(asyncio.gather(log.begun(1), watch.recorded.wait()), 10)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
@@ -215,21 +212,22 @@ async def test_what_had_happened_before_the_cancel_is_not_called_undone(agent: A
     assert said["call_w"]["error"] == "outcome_unknown"
     assert [effect[0] for effect in log.effects].count("pay") == 1
     wire = (await talk.requests())[-1].body["messages"]
-    assert [m["content"] for m in wire if m.get("tool_call_id") == "call_p"] == [json.dumps({"paid": 5.0})]
+    assert [m["content"] for m in wire if m.get("tool_call_id") == "call_p"] == [
+        framed(json.dumps({"paid": 5.0}), name="bench_pay")
+    ]
     await all_valid(talk, count=2)
 
 
-async def test_without_a_record_a_finished_write_is_said_to_be_unknown(agent: Agent, log: Log) -> None:
-    """Case 3: what is not known is not guessed."""
-    agent.harness()
+async def test_a_write_of_a_thread_that_the_ledger_does_not_know_is_said_to_be_unknown(agent: Agent) -> None:
+    """Case 3: what is not known is not guessed, as on a thread that was copied from another."""
     place, context = thread(), agent.context(tools=TOOLS)
-    talk = await agent.endpoint.script(
-        calls(call("hang", "call_r"), call("pay", "call_p", amount=5)), Turn(content="I will check.")
-    )
-    await cancelled(agent, talk.says("go"), place=place, log=log, context=context)
+    talk = await agent.endpoint.script(Turn(content="I will check."))
+    paying = asking("call_p", message="m-pay", name="bench_pay")
+    held: list[BaseMessage] = [HumanMessage(talk.says("pay")), paying]
+    await agent.put(held, thread=place)
     messages = await agent.run("what happened?", thread=place, context=context)
     assert results(messages)["call_p"]["error"] == "outcome_unknown"
-    await all_valid(talk, count=2)
+    await all_valid(talk, count=1)
 
 
 async def test_broken_arguments_end_in_an_answer_not_in_silence(agent: Agent) -> None:
@@ -275,8 +273,8 @@ async def test_ids_that_an_endpoint_uses_again_keep_effects_apart(agent: Agent, 
     """The idempotency key is made of the call's id: two payments must not share one."""
     agent.harness()
     place = thread()
-    pay = call("pay", "call_0", amount=5)
-    talk = await agent.endpoint.script(calls(pay, pay), calls(pay), Turn(content="done"))
+    one, two, three = (call("pay", "call_0", amount=amount) for amount in (5, 6, 7))
+    talk = await agent.endpoint.script(calls(one, two), calls(three), Turn(content="done"))
     messages = await agent.run(talk.says("go"), thread=place)
     keys = [effect[2] for effect in log.effects]
     assert len(keys) == len(set(keys)) == 3
@@ -427,7 +425,7 @@ async def test_whatever_is_cancelled_every_request_is_valid(
 ) -> None:
     """Invariant 3 over cancels: each turn makes some calls, one of which hangs until the run is cancelled."""
     log = Log()
-    fresh = Agent(workbench(log), agent.endpoint).harness()
+    fresh = Agent(workbench(log), agent.endpoint, agent.ledger).harness()
     place, context = thread(), fresh.context(tools=TOOLS)
     names.insert(place_of, "hang")
     made = [_made(name) for name in names]

@@ -138,9 +138,9 @@ async def test_what_a_turn_has_used_survives_an_interruption(agent: Agent, log: 
     """Case 44 and platform notes, C4: a stock limit starts again at zero with every resume."""
     where = place()
     talk = await agent.endpoint.script(echo("1"), Turn(status=400, error="no"), Turn(content="Enough."))
-    context = agent.context(limits={"model_calls": 2})
+    context = agent.context(limits={"model_calls": 3})
     with pytest.raises(ModelUnavailable):
         await agent.run(talk.says("go"), thread=where, context=context)
     messages = await agent.resume(thread=where, context=context)
-    assert str(messages[-1].content).startswith("Enough.\n\n[Stopped at the limit of 2 model calls")
+    assert str(messages[-1].content).startswith("Enough.\n\n[Stopped at the limit of 3 model calls")
     assert [effect[1] for effect in log.effects] == ["1"]

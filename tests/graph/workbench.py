@@ -20,6 +20,13 @@ class Log:
     started: int = 0
     together: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: asyncio.Event = field(default_factory=asyncio.Event)
+    hung: int = 0
+    more: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def begun(self, count: int) -> None:
+        """Wait until so many tools hang."""
+        async with self.more:
+            await self.more.wait_for(lambda: self.hung >= count)
 
 
 def workbench(log: Log) -> Registry:
@@ -88,6 +95,9 @@ def _hard_cases(registry: Registry, log: Log) -> None:
     async def forever(name: str, call: ToolCall) -> str:
         log.effects.append((name, None, call.key))
         log.hanging.set()
+        async with log.more:
+            log.hung += 1
+            log.more.notify_all()
         await asyncio.Event().wait()
         return "never"
 

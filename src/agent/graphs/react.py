@@ -11,37 +11,46 @@ from typing import Any
 from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - untyped saver
 from langgraph.graph.state import CompiledStateGraph
 
-from agent.compaction.summariser import ModelSummariser
 from agent.context import AgentContext
-from agent.middleware.admission import Admission
-from agent.middleware.compaction import Compaction
-from agent.middleware.guard import ToolGuard, served
-from agent.middleware.history import History
-from agent.middleware.limits import TurnLimits
-from agent.middleware.model import AssistantModel, Unbound
+from agent.execution import served
+from agent.ledger import Ledger
+from agent.middleware.harness import Harness
+from agent.middleware.model import Unbound
 from agent.models import Models
-from agent.state import conversation
+from agent.state import HistoryMode, conversation
+from agent.telemetry.process import telemetry
 from agent.tools.registry import Registry
+from agent.tools.shipped import ledger
 from agent.tools.shipped import registry as shipped
 
+Graph = CompiledStateGraph[Any, AgentContext, Any, Any]
 
-def build(registry: Registry, models: Models) -> CompiledStateGraph[Any, AgentContext, Any, Any]:
-    """The graph over the tools of `registry`, compiled without a checkpointer: the server brings its own."""
+
+def build(
+    registry: Registry,
+    models: Models,
+    ledger: Ledger,
+    *,
+    mode: HistoryMode | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Graph:
+    """The graph over the tools of `registry`, compiled without a checkpointer: the server brings its own.
+
+    Args:
+        registry: The tools.
+        models: The model clients.
+        ledger: The ledger.
+        mode: How checkpoints hold the messages, by default as the environment says (`agent.state`).
+        options: Of the harness (`agent.middleware.harness`).
+    """
     return create_agent(
         model=Unbound(),
         tools=served(registry),
-        middleware=[
-            Admission(),
-            History(registry),
-            ToolGuard(registry),
-            AssistantModel(models),
-            TurnLimits(),
-            Compaction(ModelSummariser(models)),
-        ],
-        state_schema=conversation(),
+        middleware=[Harness(registry, models, ledger, **options)],
+        state_schema=conversation(mode),
         context_schema=AgentContext,
         name="react",
     )
 
 
-graph = build(shipped, Models())
+graph = telemetry.attach(build(shipped, Models(), ledger), tools=(tool.wire for tool in shipped))

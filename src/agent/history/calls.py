@@ -24,15 +24,16 @@ _LONGEST_NAME = 64
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")  # what providers refuse in the name of a function
 _CUT = frozenset({"length", "content_filter"})  # finish reasons of an answer that is not whole
 
-Ending = Literal["known", "stopped", "unknown", "unreadable"]
+Ending = Literal["known", "failed", "stopped", "unknown", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How an unanswered call ended; `text` is what the model reads as its result.
 
-    `known` is the tool's real result, `stopped` a read that changed nothing, `unknown` anything that may
-    have taken effect, `unreadable` a call that nobody could execute.
+    `known` is the tool's real result, `failed` the recorded reason why there is none, `stopped` a read that
+    changed nothing, `unknown` anything that may have taken effect, `unreadable` a call that nobody could
+    execute.
     """
 
     ending: Ending
@@ -42,6 +43,20 @@ class Outcome:
 def known(text: str) -> Outcome:
     """The tool did finish, and this is what it returned."""
     return Outcome("known", sound(text))
+
+
+def failed(text: str) -> Outcome:
+    """It is recorded why the call has no result, in these words."""
+    return Outcome("failed", sound(text))
+
+
+def unbegun(call: ToolCall) -> Outcome:
+    """The execution of the call never began."""
+    return _failed(
+        "stopped",
+        "tool_not_started",
+        f"{call['name']} was stopped before it began: it was not executed and changed nothing.",
+    )
 
 
 def stopped(call: ToolCall) -> Outcome:

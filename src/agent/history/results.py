@@ -1,32 +1,52 @@
-"""The port through which a repair learns how a call that has no result in the thread really ended.
+"""How a call that has no result in the thread really ended.
 
 Results of parallel calls that had finished when a run was cancelled are known outside the thread only (field
-case 3): whoever recorded them answers here.
+case 3), and so is what a person decided or did not decide: the ledger has it.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from langchain_core.messages import ToolCall
+
+from agent.clock import utc_now
+from agent.execution import OK, Ended
+from agent.gate import withheld
+from agent.history.calls import Outcome, failed, known
+from agent.ledger import Ledger, call_key
+
 
 class Results(Protocol):
-    """Results of tool calls that were recorded when they happened."""
+    """How tool calls ended, recorded when it happened."""
 
-    async def get(self, thread: str, call_id: str) -> str | None:
-        """The text that the call of that thread returned, or `None` when none was recorded."""
+    async def get(self, tenant: str, *, thread: str, call: ToolCall) -> Outcome | None:
+        """How that call of the tenant's thread ended, or `None` when nothing of it was recorded."""
+        ...
+
+    async def began(self, tenant: str, *, thread: str, call: ToolCall) -> bool:
+        """Whether the execution of a writing call may have begun."""
         ...
 
 
-class RecordedResults:
-    """Results in this process's memory: the twin of a ledger's, for tests and single processes."""
+class LedgerResults:
+    """Results, decisions and beginnings of calls, as the ledger recorded them."""
 
-    def __init__(self) -> None:
-        self._texts: dict[tuple[str, str], str] = {}
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
 
-    async def get(self, thread: str, call_id: str) -> str | None:
+    async def get(self, tenant: str, *, thread: str, call: ToolCall) -> Outcome | None:
         """See `Results.get`."""
-        return self._texts.get((thread, call_id))
+        call_id = call["id"] or ""
+        found = await self._ledger.results.get(tenant, thread=thread, call_id=call_id)
+        if found is not None:
+            return known(found.text) if found.outcome == OK else failed(found.text)
+        record = await self._ledger.approvals.of_call(tenant, thread=thread, call_id=call_id)
+        if record is not None and record.granted_digest is None:
+            return failed(Ended.refused(withheld(call["name"], record, now=utc_now())).text)
+        return None
 
-    def put(self, text: str, *, thread: str, call_id: str) -> None:
-        """Record what a call returned; the first record of a call stands."""
-        self._texts.setdefault((thread, call_id), text)
+    async def began(self, tenant: str, *, thread: str, call: ToolCall) -> bool:
+        """See `Results.began`."""
+        key = call_key(call["id"] or "")
+        return await self._ledger.budgets.reserved(tenant, thread=thread, key=key) is not False

@@ -20,7 +20,7 @@ from agent.ledger.prices import Price, price
 from agent.ledger.results import Result
 from agent.ledger.spend import NOTHING, LedgerRefused, Spend, micros
 from agent.ledger.summary import DENIALS, Period, Summary
-from agent.ledger.turn import Turn, day
+from agent.ledger.turn import Turn, call_key, day
 from agent.ledger.usage import ModelUse, ToolUse
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Turn",
     "Verdict",
     "arguments_digest",
+    "call_key",
     "day",
     "ledger_url",
     "micros",

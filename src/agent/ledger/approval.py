@@ -18,9 +18,9 @@ from agent.context import Decision
 from agent.ledger.digest import arguments_digest
 from agent.ledger.identity import stored
 
-Undecided = Literal["expired", "superseded"]
+Undecided = Literal["expired", "superseded", "withdrawn"]
 State = Literal["pending", "approved", "edited", "rejected"] | Undecided
-Reason = Literal["unknown", "superseded", "role", "self_approval", "decision", "arguments"]
+Reason = Literal["unknown", "superseded", "withdrawn", "role", "self_approval", "decision", "arguments"]
 
 _STATES: Final[dict[Decision, State]] = {"approve": "approved", "edit": "edited", "reject": "rejected"}
 
@@ -30,7 +30,8 @@ class ApprovalRequest:
     """A gated call that asks for a person's decision.
 
     `interrupt` is the id under which the graph waits, `None` for a proposal of an unattended run; `requester`
-    is `tenant/user`, `role` the role that may decide, `expires_at` the moment from which nobody may.
+    is `tenant/user` with `requester_roles`, `role` the role that may decide, `expires_at` the moment from
+    which nobody may.
     """
 
     tenant: str
@@ -49,6 +50,7 @@ class ApprovalRequest:
     decisions: tuple[Decision, ...]
     created_at: datetime
     expires_at: datetime | None
+    requester_roles: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -135,8 +137,9 @@ class Refused:
     """The decision does not count, and the request stays as it is.
 
     `unknown`: no such request of this tenant; `superseded`: the call was asked for again with other arguments
-    or under another release; `role`: the person lacks the role; `self_approval`: the person is the requester;
-    `decision`: not one of the allowed ones; `arguments`: an edit without arguments, or arguments without one.
+    or under another release; `withdrawn`: its thread waits no longer; `role`: the person lacks the role;
+    `self_approval`: the person is the requester; `decision`: not one of the allowed ones; `arguments`: an
+    edit without arguments, or arguments without one.
     """
 
     reason: Reason
@@ -145,17 +148,23 @@ class Refused:
 Ruling = Decided | AlreadyDecided | Expired | Refused
 
 
-def rule(approval: Approval, verdict: Verdict, *, now: datetime) -> Ruling:
-    """What a verdict does to a request at `now`."""
-    if approval.state == "superseded":
-        return Refused("superseded")
+def rule(approval: Approval, verdict: Verdict, *, now: datetime, again: bool = False) -> Ruling:
+    """What a verdict does to a request at `now`.
+
+    With `again`, the very decision that was taken is `Decided` with the record as it is: a client sends it
+    once more when the run that was to carry it out did not start.
+    """
+    if approval.state in ("superseded", "withdrawn"):
+        return Refused(approval.state)
     if approval.expired(now):
         return Expired(close(approval, state="expired", now=now))
-    if approval.state != "pending":
+    if approval.state != "pending" and not (again and _same(approval, verdict)):
         return AlreadyDecided(approval)
     objection = _objection(approval.request, verdict)
     if objection is not None:
         return Refused(objection)
+    if approval.state != "pending":
+        return Decided(approval)
     digest = approval.request.digest if verdict.edited is None else arguments_digest(verdict.edited)
     return Decided(
         replace(
@@ -175,6 +184,26 @@ def close(approval: Approval, *, state: Undecided, now: datetime) -> Approval:
     if approval.state != "pending":
         return approval
     return replace(approval, state=state, decided_at=now)
+
+
+def reopened(approval: Approval, request: ApprovalRequest) -> Approval:
+    """The record as `request` asks for it once more, where it was closed without anybody's decision.
+
+    What was superseded or withdrawn is pending again, with its time anew, when the graph comes back to the
+    call: after a rollback to the release that asked first, or a repair of the thread. What has expired stays.
+    """
+    if approval.state not in ("superseded", "withdrawn"):
+        return approval
+    return Approval(id=approval.id, request=request)
+
+
+def _same(approval: Approval, verdict: Verdict) -> bool:
+    """Whether the verdict is the decision that was taken: the same arguments, whoever says it."""
+    if approval.state != _STATES[verdict.decision]:
+        return False
+    if approval.edited is None or verdict.edited is None:
+        return approval.edited is verdict.edited
+    return arguments_digest(approval.edited) == arguments_digest(verdict.edited)
 
 
 def _objection(request: ApprovalRequest, verdict: Verdict) -> Reason | None:

@@ -5,9 +5,8 @@ Record and audit entry are written in one transaction, so a decision without its
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,11 +20,14 @@ from agent.ledger.approval import (
     Expired,
     Refused,
     Ruling,
+    State,
     Undecided,
     Verdict,
     close,
+    reopened,
     rule,
 )
+from agent.ledger.approval_row import approval_of, row_of
 from agent.ledger.audit import record
 from agent.ledger.chain import Event, code
 from agent.ledger.database import LedgerDatabase, insert_new
@@ -46,24 +48,60 @@ class Approvals:
         """Ask for a decision, or get the record of the same call, arguments and release.
 
         A replayed graph may wait under another interrupt id; a pending record follows it. What was pending
-        for the same call with other arguments or under another release is superseded.
+        for the same call with other arguments or under another release is superseded. A record that was
+        closed in that way, or withdrawn, is pending again.
         """
         asked = Approval(id=request.id, request=request)
         async with self._database.writing() as connection:
-            if await insert_new(connection, APPROVALS, _row(asked)):
+            new = await connection.run_sync(insert_new, APPROVALS, row_of(asked))
+            found = await _one(connection, asked.id, lock=True) or asked
+            again = reopened(found, request)
+            if again != found:
+                await _write(connection, again)
+            if new or again != found:
                 await _supersede_others(connection, asked)
                 await _tell(connection, "requested", asked, actor=request.requester, now=request.created_at)
-            found = await _one(connection, asked.id, lock=True) or asked
+            found = again
             if found.state == "pending" and found.request.interrupt != request.interrupt:
                 found = replace(found, request=replace(found.request, interrupt=request.interrupt))
                 await _write(connection, found)
             return found
 
-    async def get(self, tenant: str, identity: str) -> Approval | None:
-        """The tenant's approval of that id, or `None`."""
+    async def get(self, tenant: str | None, identity: str) -> Approval | None:
+        """The tenant's approval of that id, or `None`; without a tenant, whoever's it is."""
         async with self._database.reading() as connection:
             found = await _one(connection, identity, lock=False)
-            return found if found is not None and found.request.tenant == stored(tenant) else None
+            foreign = found is not None and tenant is not None and found.request.tenant != stored(tenant)
+            return None if foreign else found
+
+    async def search(
+        self,
+        tenant: str | None,
+        *,
+        thread: str | None = None,
+        requester: str | None = None,
+        interrupts: Collection[str] | None = None,
+        states: Collection[State] | None = None,
+        limit: int = 200,
+    ) -> list[Approval]:
+        """The records that match, newest first, at most `limit`.
+
+        Args:
+            tenant: Whose; `None` for every tenant's.
+            thread: Of one thread.
+            requester: Asked for by one person (`tenant/user`).
+            interrupts: Under one of these interrupts.
+            states: In one of these states as they are written; what is late is `pending` until it is closed.
+            limit: How many.
+        """
+        table = APPROVALS.c
+        query = sa.select(APPROVALS).order_by(table.created_at.desc(), table.id).limit(limit)
+        for column, value in ((table.tenant, tenant), (table.thread, thread), (table.requester, requester)):
+            query = query if value is None else query.where(column == value)
+        for column, values in ((table.interrupt, interrupts), (table.state, states)):
+            query = query if values is None else query.where(column.in_(values))
+        async with self._database.reading() as connection:
+            return [approval_of(row) for row in (await connection.execute(query)).mappings()]
 
     async def pending(self, tenant: str, *, now: datetime, thread: str | None = None) -> list[Approval]:
         """What waits for a decision at `now`, oldest first: of the tenant, or of one of its threads."""
@@ -77,7 +115,20 @@ class Approvals:
             conditions.append(table.thread == thread)
         query = sa.select(APPROVALS).where(*conditions).order_by(table.created_at, table.id)
         async with self._database.reading() as connection:
-            return [_read(row) for row in (await connection.execute(query)).mappings()]
+            return [approval_of(row) for row in (await connection.execute(query)).mappings()]
+
+    async def of_call(self, tenant: str, *, thread: str, call_id: str) -> Approval | None:
+        """The newest record of a call on one of the tenant's threads, or `None` when nobody was asked."""
+        table = APPROVALS.c
+        query = (
+            sa.select(APPROVALS)
+            .where(table.tenant == tenant, table.thread == thread, table.call_id == call_id)
+            .order_by(table.created_at.desc(), table.id)
+            .limit(1)
+        )
+        async with self._database.reading() as connection:
+            row = (await connection.execute(query)).mappings().one_or_none()
+            return None if row is None else approval_of(row)
 
     async def decide(self, tenant: str, identity: str, verdict: Verdict, *, now: datetime) -> Ruling:
         """Take a person's decision; of several, the first counts.
@@ -96,6 +147,60 @@ class Approvals:
                 await _write(connection, ruling.approval)
                 await _tell(connection, "expired", ruling.approval, actor=_SYSTEM, now=now)
             return ruling
+
+    async def decide_all(
+        self, tenant: str, verdicts: Mapping[str, Verdict], *, now: datetime
+    ) -> dict[str, Ruling]:
+        """Take the decisions on several requests of a tenant: all of them, or none.
+
+        Returns:
+            By id what became of each. Where one is not `Decided`, nothing was written. The very decision that
+            was taken before counts as `Decided` again, and changes nothing.
+        """
+        rulings: dict[str, Ruling] = {}
+        taken: list[tuple[Approval, str]] = []
+        async with self._database.writing() as connection:
+            for identity in sorted(verdicts):  # in one order, so that two callers can't wait for each other
+                verdict = _bounded(verdicts[identity])
+                found = await _one(connection, identity, lock=True)
+                if found is None or found.request.tenant != stored(tenant):
+                    rulings[identity] = Refused("unknown")
+                    continue
+                rulings[identity] = ruling = rule(found, verdict, now=now, again=True)
+                if isinstance(ruling, Decided) and ruling.approval != found:
+                    taken.append((ruling.approval, verdict.by))
+            if all(isinstance(ruling, Decided) for ruling in rulings.values()):
+                for approval, by in taken:
+                    await _write(connection, approval)
+                    await _tell(connection, approval.state, approval, actor=by, now=now)
+        return rulings
+
+    async def withdraw(
+        self, tenant: str, *, thread: str, now: datetime, only: Collection[str] | None = None
+    ) -> list[Approval]:
+        """Close what is pending on a thread that waits no longer, or for which a new message came.
+
+        Args:
+            tenant: Whose thread.
+            thread: The thread.
+            now: The moment, aware.
+            only: The ids to close; by default all. Proposals (without an interrupt) stay: no thread waits
+                for them.
+
+        Returns:
+            What was closed.
+        """
+        table = APPROVALS.c
+        query = sa.select(APPROVALS).where(
+            table.tenant == tenant,
+            table.thread == thread,
+            table.state == "pending",
+            table.interrupt.is_not(None),
+        )
+        if only is not None:
+            query = query.where(table.id.in_(only))
+        async with self._database.writing() as connection:
+            return await _close_all(connection, query, state="withdrawn", now=now)
 
     async def expire(self, now: datetime) -> list[Approval]:
         """Close what nobody decided in time, in every tenant; what was closed, each once."""
@@ -189,18 +294,19 @@ async def _close_all(
 
 async def _locked(connection: AsyncConnection, query: sa.Select[Any]) -> list[Approval]:
     rows = await connection.execute(query.order_by(APPROVALS.c.id).with_for_update())
-    return [_read(row) for row in rows.mappings()]
+    return [approval_of(row) for row in rows.mappings()]
 
 
 async def _one(connection: AsyncConnection, identity: str, *, lock: bool) -> Approval | None:
     query = sa.select(APPROVALS).where(APPROVALS.c.id == identity)
     row = (await connection.execute(query.with_for_update() if lock else query)).mappings().one_or_none()
-    return None if row is None else _read(row)
+    return None if row is None else approval_of(row)
 
 
 async def _write(connection: AsyncConnection, approval: Approval) -> None:
-    row = _row(approval)
-    await connection.execute(sa.update(APPROVALS).where(APPROVALS.c.id == approval.id).values(**row))
+    await connection.execute(
+        sa.update(APPROVALS).where(APPROVALS.c.id == approval.id).values(**row_of(approval))
+    )
 
 
 async def _tell(
@@ -223,31 +329,7 @@ async def _tell(
             "granted": approval.granted_digest,
         },
     )
-    await record(connection, request.tenant, event, now=now)
-
-
-def _row(approval: Approval) -> dict[str, Any]:
-    values = asdict(approval)
-    request = values.pop("request")
-    return {
-        **request,
-        **values,
-        "arguments": json.dumps(request["arguments"]),
-        "digest": approval.request.digest,
-        "decisions": ",".join(approval.request.decisions),
-        "edited": None if approval.edited is None else json.dumps(approval.edited),
-        "reason": None if approval.reason is None else json.dumps(approval.reason),
-    }
-
-
-def _read(row: Mapping[Any, Any]) -> Approval:
-    request = {field.name: row[field.name] for field in fields(ApprovalRequest)}
-    state = {field.name: row[field.name] for field in fields(Approval) if field.name != "request"}
-    request["arguments"] = json.loads(row["arguments"])
-    request["decisions"] = tuple(row["decisions"].split(","))
-    for name in ("edited", "reason"):
-        state[name] = None if row[name] is None else json.loads(row[name])
-    return Approval(request=ApprovalRequest(**request), **state)
+    await connection.run_sync(record, request.tenant, event, now=now)
 
 
 def _bounded(verdict: Verdict) -> Verdict:

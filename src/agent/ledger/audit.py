@@ -61,8 +61,7 @@ class Audit:
         Raises:
             LedgerRefused: The event holds text (`chain.extend`).
         """
-        async with self._database.writing() as connection:
-            return await record(connection, tenant, event, now=now)
+        return await self._database.write(lambda connection: record(connection, tenant, event, now=now))
 
     async def read(self, tenant: str, wanted: AuditFilter | None = None) -> list[Entry]:
         """The tenant's entries that match, oldest first."""
@@ -94,7 +93,7 @@ class Audit:
         return finish(position, heads=heads)
 
 
-async def record(connection: AsyncConnection, tenant: str, event: Event, *, now: datetime) -> Entry:
+def record(connection: sa.Connection, tenant: str, event: Event, *, now: datetime) -> Entry:
     """Add an entry to the tenant's chain within a writing transaction, together with what it tells of.
 
     The chain's next entry waits for that transaction's end.
@@ -103,15 +102,15 @@ async def record(connection: AsyncConnection, tenant: str, event: Event, *, now:
         LedgerRefused: The event holds text (`chain.extend`).
     """
     owner = stored(tenant)
-    await insert_new(connection, AUDIT_HEADS, {"tenant": owner, "seq": 0, "hash": GENESIS})
-    row = await connection.execute(
+    insert_new(connection, AUDIT_HEADS, {"tenant": owner, "seq": 0, "hash": GENESIS})
+    row = connection.execute(
         sa.select(AUDIT_HEADS.c.seq, AUDIT_HEADS.c.hash)
         .where(AUDIT_HEADS.c.tenant == owner)
         .with_for_update()
     )
     entry = extend(Head(*row.one()), event, tenant=tenant, now=now)
-    await connection.execute(sa.insert(AUDIT).values(**asdict(entry)))
-    await connection.execute(
+    connection.execute(sa.insert(AUDIT).values(**asdict(entry)))
+    connection.execute(
         sa.update(AUDIT_HEADS).where(AUDIT_HEADS.c.tenant == owner).values(seq=entry.seq, hash=entry.hash)
     )
     return entry

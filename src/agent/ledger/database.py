@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent.database import Engines, migrate, reading, writing
+from agent.transactions import Transactions
+
+T = TypeVar("T")
 
 VERSION_TABLE: Final = "agent_schema"
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -46,6 +50,7 @@ class LedgerDatabase:
     def __init__(self, url: str | None = None) -> None:
         self._given = url
         self._engines = Engines()
+        self._transactions = Transactions()
         self._prepared: set[str] = set()
 
     async def open(self) -> None:
@@ -64,21 +69,37 @@ class LedgerDatabase:
         async with writing(await self._engine()) as connection:
             yield connection
 
+    async def read(self, body: Callable[[sa.Connection], T]) -> T:
+        """What `body` gives in a reading transaction (`agent.transactions`)."""
+        return await self._transactions.read(await self._url(), body)
+
+    async def write(self, body: Callable[[sa.Connection], T]) -> T:
+        """What `body` gives in a writing transaction (`agent.transactions`)."""
+        return await self._transactions.write(await self._url(), body)
+
     async def dispose(self) -> None:
         """Close this loop's connections; a later transaction opens new ones."""
         await self._engines.dispose()
+        await self._transactions.dispose()
 
     async def _engine(self) -> AsyncEngine:
+        return self._engines.get(await self._url())
+
+    async def _url(self) -> str:
         url = self._given or ledger_url()
         if url not in self._prepared:
             await prepare(url)
             self._prepared.add(url)
-        return self._engines.get(url)
+        return url
 
 
-async def insert_new(connection: AsyncConnection, table: sa.Table, row: Mapping[str, object]) -> bool:
-    """Insert a row unless one with its key exists; whether it was inserted."""
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+@functools.cache
+def _insert_new(dialect: str, table: sa.Table) -> sa.Executable:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
     key = next(iter(table.primary_key.columns))
-    statement = insert(table).values(**row).on_conflict_do_nothing().returning(key)
-    return (await connection.execute(statement)).first() is not None
+    return insert(table).on_conflict_do_nothing().returning(key)
+
+
+def insert_new(connection: sa.Connection, table: sa.Table, row: Mapping[str, object]) -> bool:
+    """Insert a row unless one with its key exists; whether it was inserted."""
+    return connection.execute(_insert_new(connection.dialect.name, table), row).first() is not None

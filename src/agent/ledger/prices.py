@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -55,4 +57,24 @@ def _price(name: str, entry: object) -> Price:
             )
 
 
-PRICES: Final = read(resources.files("agent.ledger").joinpath("prices.json").read_text("utf-8"))
+def known(environment: Mapping[str, str]) -> Mapping[str, Price]:
+    """The shipped prices, and over them those of the file that `SIGNALBOX_PRICES` names.
+
+    Raises:
+        LedgerRefused: The file can't be read, or is not of the form that `read` takes.
+    """
+    shipped = read(resources.files("agent.ledger").joinpath("prices.json").read_text("utf-8"))
+    own = environment.get("SIGNALBOX_PRICES")
+    if not own:
+        return shipped
+    try:
+        return MappingProxyType({**shipped, **read(Path(own).read_text("utf-8"))})
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise LedgerRefused(
+            "SIGNALBOX_PRICES is not usable; expected a JSON file such as "
+            '{"models": {"my-model": {"input": 250000, "output": 2000000}}}, in micro-dollars for a million '
+            "tokens."
+        ) from error
+
+
+PRICES: Final = known(os.environ)

@@ -54,17 +54,10 @@ class Results:
             outcome: `ok` or a code, as in `usage.ToolUse`.
             now: The moment, aware.
         """
-        row = {
-            "tenant": tenant,
-            "thread": thread,
-            "call_id": call_id,
-            "outcome": outcome,
-            "text": json.dumps(text[:CAP]),
-            "length": len(text),
-            "at": now,
-        }
-        async with self._database.writing() as connection:
-            return await insert_new(connection, RESULTS, row)
+        entry = Result(text, outcome, len(text), now)
+        return await self._database.write(
+            lambda connection: insert(connection, entry, tenant=tenant, thread=thread, call_id=call_id)
+        )
 
     async def get(self, tenant: str, *, thread: str, call_id: str) -> Result | None:
         """The result of a call, or `None` when it has not finished or is another tenant's."""
@@ -72,6 +65,19 @@ class Results:
         query = sa.select(table.text, table.outcome, table.length, table.at).where(
             table.tenant == tenant, table.thread == thread, table.call_id == call_id
         )
-        async with self._database.reading() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else Result(json.loads(row.text), row.outcome, row.length, row.at)
+
+
+def insert(connection: sa.Connection, result: Result, *, tenant: str, thread: str, call_id: str) -> bool:
+    """Store a result within a writing transaction; whether it was the call's first."""
+    row = {
+        "tenant": tenant,
+        "thread": thread,
+        "call_id": call_id,
+        "outcome": result.outcome,
+        "text": json.dumps(result.text[:CAP]),
+        "length": result.length,
+        "at": result.at,
+    }
+    return insert_new(connection, RESULTS, row)

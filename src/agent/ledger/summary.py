@@ -18,11 +18,14 @@ DENIALS: Final = frozenset(
     {
         "tool_denied",
         "argument_denied",
-        "approval_required",
-        "approval_rejected",
         "approval_expired",
-        "tool_repeated",
-        "budget_exhausted",
+        "approval_missing",
+        "approval_proposed",
+        "approval_rejected",
+        "approval_withdrawn",
+        "approvals_used_up",
+        "repeated_call",
+        "tool_calls_used_up",
     }
 )
 """Outcomes of tool calls that a rule or a person kept from being executed; other codes are failures."""

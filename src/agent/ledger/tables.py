@@ -151,6 +151,7 @@ APPROVALS: Final = sa.Table(
     sa.Column("arguments", sa.Text, nullable=False),
     sa.Column("digest", sa.String(64), nullable=False),
     sa.Column("requester", Identity, nullable=False),
+    sa.Column("requester_roles", sa.String(200), nullable=False, server_default=""),
     sa.Column("role", Identity, nullable=False),
     sa.Column("self_approval", sa.Boolean, nullable=False),
     sa.Column("decisions", sa.String(40), nullable=False),
@@ -168,7 +169,7 @@ APPROVALS: Final = sa.Table(
     sa.Index("ledger_approvals_by_state", "state", "expires_at"),
     sa.Index("ledger_approvals_by_time", "tenant", "created_at"),
 )
-"""`decisions` is a list with commas; `arguments`, `edited` and `reason` are JSON text."""
+"""`decisions` and `requester_roles` are lists with commas; `arguments`, `edited`, `reason` are JSON text."""
 
 RESULTS: Final = sa.Table(
     "ledger_results",

@@ -53,3 +53,8 @@ class Turn:
 def day(moment: datetime) -> date:
     """The UTC date of an aware moment."""
     return moment.astimezone(UTC).date()
+
+
+def call_key(call_id: str) -> str:
+    """The key under which a turn's budget counts a tool call."""
+    return f"call:{call_id}"

@@ -18,6 +18,9 @@ Risk = Literal["read", "write", "dangerous", "unknown"]
 
 OK: Final = "ok"
 
+_MODEL: Final = sa.insert(MODEL_CALLS)
+_TOOL: Final = sa.insert(TOOL_CALLS)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
@@ -68,26 +71,30 @@ class Usage:
 
     async def model(self, turn: Turn, use: ModelUse, *, at: datetime) -> None:
         """Record a model call."""
-        await self._insert(MODEL_CALLS, turn, use, at=at)
+        await self._insert(turn, use, at=at)
 
     async def tool(self, turn: Turn, use: ToolUse, *, at: datetime) -> None:
         """Record a tool call."""
-        await self._insert(TOOL_CALLS, turn, use, at=at)
+        await self._insert(turn, use, at=at)
 
     async def summary(self, period: Period) -> list[Summary]:
         """The period's figures, one for each tenant, assistant and release in it (`summary`)."""
         async with self._database.reading() as connection:
             return await summarise(connection, period)
 
-    async def _insert(self, table: sa.Table, turn: Turn, use: ModelUse | ToolUse, *, at: datetime) -> None:
-        row = {
-            "at": at,
-            "tenant": turn.tenant,
-            "assistant": turn.assistant,
-            "release": turn.release,
-            "thread": turn.thread,
-            "turn": turn.id,
-            **asdict(use),
-        }
-        async with self._database.writing() as connection:
-            await connection.execute(sa.insert(table).values(**row))
+    async def _insert(self, turn: Turn, use: ModelUse | ToolUse, *, at: datetime) -> None:
+        await self._database.write(lambda connection: insert(connection, turn, use, at=at))
+
+
+def insert(connection: sa.Connection, turn: Turn, use: ModelUse | ToolUse, *, at: datetime) -> None:
+    """Record a call within a writing transaction."""
+    row = {
+        "at": at,
+        "tenant": turn.tenant,
+        "assistant": turn.assistant,
+        "release": turn.release,
+        "thread": turn.thread,
+        "turn": turn.id,
+        **asdict(use),
+    }
+    connection.execute(_MODEL if isinstance(use, ModelUse) else _TOOL, row)

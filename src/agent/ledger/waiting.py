@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from agent.ledger.tables import APPROVALS
 from agent.ledger.turn import Turn
@@ -25,10 +24,10 @@ def covered(intervals: Iterable[Interval]) -> timedelta:
     return total
 
 
-async def waited(connection: AsyncConnection, turn: Turn, *, until: datetime) -> timedelta:
+def waited(connection: sa.Connection, turn: Turn, *, until: datetime) -> timedelta:
     """How long at least one question of the turn was open, up to `until`; proposals stop nobody."""
     table = APPROVALS.c
-    rows = await connection.execute(
+    rows = connection.execute(
         sa.select(table.created_at, table.decided_at, table.expires_at).where(
             table.tenant == turn.tenant,
             table.thread == turn.thread,

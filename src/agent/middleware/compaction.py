@@ -29,7 +29,7 @@ from agent.compaction.unsaved import Place, Unsaved
 from agent.context import AgentContext
 from agent.middleware.admission import context_of
 from agent.models.dialect import DialectChat
-from agent.tokens import ESTIMATE, PRIMING, of_message, of_messages, of_tool, ratio
+from agent.tokens import ESTIMATE, PRIMING, of_message, of_messages, of_rule, of_tool, ratio
 
 logger = logging.getLogger(__name__)
 
@@ -147,7 +147,8 @@ class Compaction(AgentMiddleware[Any, AgentContext]):
     def _overhead(self, request: ModelRequest[AgentContext]) -> int:
         """Tokens of what is sent beside the messages: prompt, tool schemas, the reply's beginning."""
         prompt = of_message(request.system_message) if request.system_message else 0
-        return prompt + PRIMING + sum(self._tool(tool) for tool in request.tools)
+        rule = of_rule(request.messages, tools=bool(request.tools))
+        return prompt + rule + PRIMING + sum(self._tool(tool) for tool in request.tools)
 
     def _tool(self, tool: BaseTool | dict[str, Any]) -> int:
         name = tool.name if isinstance(tool, BaseTool) else repr(tool)

@@ -1,65 +1,65 @@
-"""Limits at work: a turn out of budget ends with a visible answer, a repeated call is not executed.
+"""Limits at work: a turn out of budget ends with a visible answer.
 
-The fuse of super-steps, the budgets of calls, and the repeated action are gates 2 to 4 of the agent (B-02 to
-B-04). Reaching one gives the model a last call without tools; which limit it was stands in the answer's text
-and in the message's `additional_kwargs["stopped"]`.
+The fuse of super-steps and the budgets (B-02, B-03). Reaching one gives the model a last call without tools;
+which limit it was stands in the answer's text and in the message's `additional_kwargs["stopped"]`. Where the
+budget does not hold even that call, the answer is the reason alone.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
-from langgraph.prebuilt.tool_node import ToolCallRequest
-from langgraph.types import Command
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
 
 from agent.context import AgentContext
-from agent.limits import REPEATED, Stop, over_tool_calls, repeats_earlier, stop, tally
-from agent.middleware.admission import call_context, context_of
+from agent.limits import Stop, stop, tally
+from agent.meter import CLOSING, BudgetExhausted
+from agent.middleware.admission import context_of
+from agent.models.metering import closing
 
 _INSTRUCTION = (
     "You can't call tools any more in this turn. Answer now from what is known above, and say plainly what "
     "you could not do or verify."
 )
+_BY_LENGTH: Final = ("tokens", "usd_per_run", "usd_per_day", "tenant_usd_per_day")
+
+Handler = Callable[[ModelRequest[AgentContext]], Awaitable[ModelResponse[Any]]]
 
 
 class TurnLimits(AgentMiddleware[Any, AgentContext]):
-    """Ends a turn that is out of budget, and answers calls that were made before."""
+    """Ends a turn that is out of budget."""
 
     async def awrap_model_call(
-        self,
-        request: ModelRequest[AgentContext],
-        handler: Callable[[ModelRequest[AgentContext]], Awaitable[ModelResponse[Any]]],
+        self, request: ModelRequest[AgentContext], handler: Handler
     ) -> ModelResponse[Any]:
         """Call the model; without tools and for the last time when a limit is reached."""
         reached = stop(context_of(request.runtime).limits, tally(request.state["messages"]))
         if reached is None:
-            return await handler(request)
-        prompt = request.system_message.text if request.system_message else ""
-        system = SystemMessage(f"{prompt}\n\n{_INSTRUCTION}".strip())
-        response = await handler(request.override(tools=[], system_message=system))
+            try:
+                return await handler(request)
+            except BudgetExhausted as gone:
+                reached = Stop.of(gone.exhausted)
+        response = await _last(request, reached, handler)
         response.result = [closed(message, reached) for message in response.result]
         return response
 
-    async def awrap_tool_call(
-        self,
-        request: ToolCallRequest,
-        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
-    ) -> ToolMessage | Command[Any]:
-        """Go on to the tool, unless the call is beyond the budget or was made before."""
-        limits = call_context(request).limits
-        messages, call_id = request.state["messages"], request.tool_call["id"] or ""
-        if over_tool_calls(limits, messages, call_id):
-            text = f"This turn may make {limits.tool_calls} tool calls and has; this one was not executed."
-            return _answer(request, "tool_calls_used_up", text)
-        if repeats_earlier(messages, call_id, volatile=frozenset()):
-            text = "This very call was already made in this turn; its result stands above and is unchanged."
-            return _answer(request, REPEATED, f"{text} Change your approach.")
-        return await handler(request)
+
+async def _last(request: ModelRequest[AgentContext], reached: Stop, handler: Handler) -> ModelResponse[Any]:
+    prompt = request.system_message.text if request.system_message else ""
+    settings = dict(request.model_settings)
+    if reached.limit in _BY_LENGTH:
+        settings["max_completion_tokens"] = CLOSING
+    asked = request.override(
+        tools=[], system_message=SystemMessage(f"{prompt}\n\n{_INSTRUCTION}".strip()), model_settings=settings
+    )
+    try:
+        with closing():
+            return await handler(asked)
+    except BudgetExhausted:
+        return ModelResponse(result=[AIMessage("")])
 
 
 def closed(message: BaseMessage, reached: Stop) -> BaseMessage:
@@ -74,13 +74,4 @@ def closed(message: BaseMessage, reached: Stop) -> BaseMessage:
             "invalid_tool_calls": [],
             "additional_kwargs": {"stopped": asdict(reached)},
         }
-    )
-
-
-def _answer(request: ToolCallRequest, code: str, text: str) -> ToolMessage:
-    return ToolMessage(
-        content=json.dumps({"error": code, "message": text}, ensure_ascii=False),
-        name=request.tool_call["name"],
-        tool_call_id=request.tool_call["id"] or "",
-        status="error",
     )

@@ -13,15 +13,19 @@ from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatResult
 
+from agent.clock import utc_now
 from agent.context import AgentContext
 from agent.errors import RunRefused
 from agent.history.calls import readable
-from agent.middleware.admission import context_of
+from agent.ledger import Ledger
+from agent.meter import TurnMeter
+from agent.middleware.admission import admitted, context_of, turn_of
 from agent.models import Models, Notice
 from agent.models.failure import unavailable
+from agent.models.metering import counting
 
 __all__ = ["AssistantModel", "Unbound", "unavailable"]
 
@@ -31,9 +35,10 @@ Handler = Callable[[ModelRequest[AgentContext]], Awaitable[ModelResponse[Any]]]
 class AssistantModel(AgentMiddleware[Any, AgentContext]):
     """Calls the model that the assistant's release names."""
 
-    def __init__(self, models: Models) -> None:
+    def __init__(self, models: Models, ledger: Ledger) -> None:
         super().__init__()
         self._models = models
+        self._ledger = ledger
 
     async def awrap_model_call(
         self, request: ModelRequest[AgentContext], handler: Handler
@@ -43,20 +48,34 @@ class AssistantModel(AgentMiddleware[Any, AgentContext]):
         Raises:
             RunRefused: The assistant has no model.
             ModelUnavailable: Neither the model nor a fallback answered.
+            PriceUnknown: Money is limited, and nobody knows what the model costs.
         """
         context = context_of(request.runtime)
         if context.model is None:
             raise RunRefused(f"Assistant {context.assistant!r} has no model; set 'model' in its file.")
         system = SystemMessage(context.prompt) if context.prompt else None
         asked = request.override(system_message=system)
-        response = await self._models.answer(
-            context.model,
-            lambda client: handler(asked.override(model=client)),
-            seconds=context.limits.seconds,
-            notice=lambda coming: _announce(request, coming),
-        )
+        with counting(self._meter(request)):
+            response = await self._models.answer(
+                context.model,
+                lambda client: handler(asked.override(model=client)),
+                seconds=context.limits.seconds,
+                notice=lambda coming: _announce(request, coming),
+            )
         response.result = [readable(m) if isinstance(m, AIMessage) else m for m in response.result]
         return response
+
+    def _meter(self, request: ModelRequest[AgentContext]) -> TurnMeter:
+        run, messages = admitted(context_of(request.runtime)), request.state["messages"]
+        rounds = 1 if messages and isinstance(messages[-1], ToolMessage) else 0
+        return TurnMeter(
+            ledger=self._ledger,
+            turn=turn_of(run, messages, now=utc_now()),
+            limits=run.context.limits,
+            run=run.key.run,
+            now=utc_now,
+            steps=1 + rounds,
+        )
 
 
 def _announce(request: ModelRequest[AgentContext], coming: Notice) -> None:

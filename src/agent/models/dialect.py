@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from math import ceil
 from typing import Any, Literal, cast
 
 from langchain_core.language_models import LanguageModelInput
@@ -24,10 +25,12 @@ from agent.history.calls import BROKEN
 from agent.models.assembly import Assembly
 from agent.models.failure import AnswerCut, AnswerStalled
 from agent.models.incoming import as_text, call_ids, identified, objects_in, offered, spoken
+from agent.models.metering import ANSWER, Asking, metered
 from agent.models.outgoing import REASONING, adapted
 from agent.models.usage import ESTIMATED, estimate
 from agent.offline.shape import record, records
 from agent.profile import Profile
+from agent.tokens import ratio
 
 Method = Literal["function_calling", "json_mode", "json_schema"]
 
@@ -109,6 +112,26 @@ class DialectChat(ChatOpenAI):
         run_manager: Any = None,  # noqa: ANN401 - as the overridden method has it
         **kwargs: Any,  # noqa: ANN401
     ) -> ChatResult:
+        async with metered(lambda: self._asking(messages, kwargs)) as reading:
+            result = await self._answered(messages, stop, run_manager, kwargs)
+            message = cast("AIMessage", result.generations[0].message)
+            reading.usage = message.usage_metadata
+            reading.estimated = bool(message.response_metadata.get(ESTIMATED))
+        return result
+
+    def _asking(self, messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> Asking:
+        """What the request may take: tokens in as estimated here, tokens out as far as they are bounded."""
+        asked = estimate(messages, tools=kwargs.get("tools") or ())["input_tokens"]
+        most = kwargs.get("max_completion_tokens") or kwargs.get("max_tokens") or self.max_tokens or ANSWER
+        return Asking(f"openai:{self.model_name}", ceil(asked * ratio(messages)), int(most))
+
+    async def _answered(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        run_manager: Any,  # noqa: ANN401 - as the overridden method has it
+        kwargs: dict[str, Any],
+    ) -> ChatResult:
         try:
             result = await super()._agenerate(messages, stop, run_manager, **kwargs)
         except json.JSONDecodeError as error:
@@ -130,6 +153,16 @@ class DialectChat(ChatOpenAI):
 
     async def _astream(self, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:  # noqa: ANN401
         messages: list[BaseMessage] = args[0] if args else kwargs["messages"]
+        async with metered(lambda: self._asking(messages, kwargs)) as reading:
+            async for chunk in self._streamed(messages, args, kwargs):
+                message = cast("AIMessageChunk", chunk.message)
+                reading.usage = message.usage_metadata or reading.usage  # the last piece has it
+                reading.estimated = bool(message.response_metadata.get(ESTIMATED))
+                yield chunk
+
+    async def _streamed(
+        self, messages: list[BaseMessage], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> AsyncIterator[ChatGenerationChunk]:
         assembly = Assembly(call_ids(messages))
         try:
             async for chunk in super()._astream(*args, **kwargs):

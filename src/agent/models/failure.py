@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from langchain_core.exceptions import (
     ModelRateLimitError,
     ModelTimeoutError,
 )
-from openai import APIConnectionError, APIError, APIStatusError
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError
 
 from agent.errors import ModelUnavailable
 
@@ -55,6 +56,29 @@ def unavailable(name: str, error: Exception) -> ModelUnavailable:
     return ModelUnavailable(
         f"The endpoint of model {name!r} {reason}. Nothing is lost: send your message again later."
     )
+
+
+_CODES: tuple[tuple[type[BaseException], str], ...] = (
+    (asyncio.CancelledError, "cancelled"),
+    (GeneratorExit, "cancelled"),
+    (AnswerCut, "answer_cut"),
+    (ModelTimeoutError, "timeout"),
+    (APITimeoutError, "timeout"),
+    (TimeoutError, "timeout"),
+    (ModelConnectionError, "unreachable"),
+    (APIConnectionError, "unreachable"),
+    (ModelRateLimitError, "rate_limited"),
+    (ModelAuthenticationError, "key_refused"),
+    (ModelPermissionDeniedError, "key_refused"),
+    (ModelNotFoundError, "model_unknown"),
+    (ContextOverflowError, "context_overflow"),
+    (ModelInvalidRequestError, "request_refused"),
+)
+
+
+def code(error: BaseException) -> str:
+    """How a request that failed ended, as one word for the ledger."""
+    return next((text for kind, text in _CODES if isinstance(error, kind)), "failed")
 
 
 def transient(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from langchain_core.tools import BaseTool
 from pydantic import Field
 
 from agent.context import AgentContext, ModelChoice
+from agent.ledger import Ledger
 from agent.middleware.admission import Admission
 from agent.middleware.guard import ToolGuard, served
 from agent.middleware.model import AssistantModel, Unbound
@@ -74,18 +76,40 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> AIMessage:
 
 
 async def run(
-    registry: Registry, models: Models, context: AgentContext | None, *, stamped: bool = True
+    registry: Registry,
+    models: Models,
+    context: AgentContext | None,
+    *,
+    stamped: bool = True,
+    unattended: bool = False,
 ) -> list[BaseMessage]:
     """One turn of the agent, admitted as the door admits runs; gives the thread's messages."""
+    with tempfile.TemporaryDirectory() as home:
+        ledger = Ledger(f"sqlite+aiosqlite:///{home}/ledger.db")
+        try:
+            return await _run(registry, models, context, ledger, stamped=stamped, unattended=unattended)
+        finally:
+            await ledger.dispose()
+
+
+async def _run(
+    registry: Registry,
+    models: Models,
+    context: AgentContext | None,
+    ledger: Ledger,
+    *,
+    stamped: bool,
+    unattended: bool,
+) -> list[BaseMessage]:
     graph: Any = create_agent(
         model=Unbound(),
         tools=served(registry),
-        middleware=[Admission(), ToolGuard(registry), AssistantModel(models)],
+        middleware=[Admission(), ToolGuard(registry, ledger), AssistantModel(models, ledger)],
         context_schema=AgentContext,
     )
     key = RunKey(run=str(uuid.uuid4()), thread="thread-1", assistant=str(uuid.uuid4()))
     if context is not None and stamped:
-        stamp = sign(context, key, principal="acme/u1", unattended=False, secret=SECRET.encode())
+        stamp = sign(context, key, principal="acme/u1", unattended=unattended, secret=SECRET.encode())
         context = context.model_copy(update={"stamp": stamp})
     configurable = {"run_id": key.run, "thread_id": key.thread, "assistant_id": key.assistant}
     state = await graph.ainvoke(

@@ -88,10 +88,12 @@ def context(*tools: str, **values: Any) -> AgentContext:
     return contexts.context(tools=tools, model=ModelChoice(name="openai:one"), **values)
 
 
-async def result_of(registry: Registry, given: AgentContext, name: str, arguments: dict[str, Any]) -> Any:
-    """The only result of a turn in which the model makes one call."""
+async def result_of(
+    registry: Registry, given: AgentContext, name: str, arguments: dict[str, Any], *, unattended: bool = False
+) -> Any:
+    """The only result of a turn in which the model makes one call; an unattended one asks nobody."""
     speaker = Speaker(lines=[calls((name, arguments)), AIMessage("done")])
-    messages = await run(registry, Cast(one=speaker), given)
+    messages = await run(registry, Cast(one=speaker), given, unattended=unattended)
     assert messages[-1].content == "done"
     found = results(messages)
     assert [(message.tool_call_id, message.name) for message in found] == [("call-0", name)]
@@ -184,10 +186,10 @@ async def test_arguments_that_were_no_json_are_answered_and_not_executed(
 
 
 async def test_a_call_that_needs_a_person_is_not_executed(registry: Registry, world: World) -> None:
-    result = await result_of(
-        registry, context("orders.refund"), "orders_refund", {"order": 7, "amount": 100.0}
-    )
-    assert refusal(result)["error"] == "approval_required"
+    given = context("orders.refund")
+    refund = {"order": 7, "amount": 100.0}
+    result = await result_of(registry, given, "orders_refund", refund, unattended=True)
+    assert refusal(result)["error"] == "approval_proposed"
     assert world.refunds == []
 
 
@@ -216,7 +218,7 @@ async def test_shadow_lets_a_call_beyond_its_limits_through_and_reports_it(
     assert world.refunds == [(7, 51.0)]
     reported = [record for record in caplog.records if record.message == "policy would deny"]
     assert [(record.__dict__["code"], record.__dict__["tool"]) for record in reported] == [
-        ("argument_denied", "orders.refund")
+        ("argument_denied", "orders_refund")
     ]
 
 
@@ -227,8 +229,9 @@ async def test_shadow_is_no_way_round_a_person(registry: Registry, world: World)
         context("orders.refund", tool_limits=LIMIT, policy_mode="shadow"),
         "orders_refund",
         {"order": 7, "amount": 100.0},
+        unattended=True,
     )
-    assert refusal(result)["error"] == "approval_required"
+    assert refusal(result)["error"] == "approval_proposed"
     assert world.refunds == []
 
 
@@ -278,8 +281,8 @@ async def test_a_question_to_a_person_is_no_failure(registry: Registry) -> None:
     [
         (0, ""),
         (10, "abcdefghij"),
-        (11, "abcde\n… 1 characters left out …\nghijk"),
-        (52, "abcde\n… 42 characters left out …\nvwxyz"),
+        (11, "abcdefgh\n… 1 characters are left out here; they are not available. …\njk"),
+        (52, "abcdefgh\n… 42 characters are left out here; they are not available. …\nyz"),
     ],
 )
 async def test_a_result_keeps_its_ends_when_it_is_too_long(
@@ -305,7 +308,7 @@ async def test_each_call_of_a_round_gets_exactly_one_result(registry: Registry, 
     )
     speaker = Speaker(lines=[wanted, AIMessage("done")])
     given = context("orders.refund", "texts.slow", "texts.broken")
-    found = results(await run(registry, Cast(one=speaker), given))
+    found = results(await run(registry, Cast(one=speaker), given, unattended=True))
     assert [message.tool_call_id for message in found] == [f"call-{number}" for number in range(6)]
     assert [message.status for message in found] == ["success", "error", "error", "error", "success", "error"]
     assert sorted(world.refunds) == [(1, 1.0), (2, 2.0)]
@@ -340,8 +343,9 @@ async def test_the_predicate_that_an_assistant_sets_replaces_the_tool_s(
     given = context(
         "orders.refund", approvals={"orders.refund": Approval(when="amount >= 10", decisions=("approve",))}
     )
-    asked = await result_of(registry, given, "orders_refund", {"order": 7, "amount": 10.0})
-    assert refusal(asked)["error"] == "approval_required"
+    refund = {"order": 7, "amount": 10.0}
+    asked = await result_of(registry, given, "orders_refund", refund, unattended=True)
+    assert refusal(asked)["error"] == "approval_proposed"
     assert (
         await result_of(registry, given, "orders_refund", {"order": 7, "amount": 9.0})
     ).content == "refunded"

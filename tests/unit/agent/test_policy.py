@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.context import AgentContext, Approval, ArgumentLimit
+from agent.context import AgentContext, Approval, ArgumentLimit, Stamp
 from agent.policy import Denial, Policy
 from agent.tools.registry import Registry
 from tests.unit.agent.contexts import context
@@ -66,20 +66,32 @@ def reason(denial: Denial | None) -> str:
 # Default deny
 
 
-def test_a_tool_that_requires_roles_is_denied_as_long_as_runs_carry_none() -> None:
+@pytest.mark.parametrize(
+    ("roles", "usable"),
+    [
+        (None, False),
+        ((), False),
+        (("user",), False),
+        (("approver", "operator"), False),
+        (("operator", "user"), True),
+        (("approver", "operator", "user"), True),
+    ],
+)
+def test_a_tool_that_requires_roles_needs_all_of_them(roles: tuple[str, ...] | None, *, usable: bool) -> None:
     registry = Registry()
 
-    @registry.tool("orders.purge", risk="dangerous", scopes=["operator"])
+    @registry.tool("orders.purge", risk="dangerous", scopes=["operator", "user"])
     async def purge(order: int) -> str:
         """Purge an order."""
         return str(order)
 
     assert purge
-    held = Policy.of(context(tools=("orders.purge",)), registry)
-    assert held.wires == frozenset()
+    stamp = None if roles is None else Stamp(principal="acme/u1", roles=roles, unattended=False, mac="")
+    held = Policy.of(context(tools=("orders.purge",), stamp=stamp), registry)
+    assert held.wires == (frozenset({"orders_purge"}) if usable else frozenset())
     denial = held.denial("orders_purge", {"order": 1})
-    assert denial is not None
-    assert denial.code == "tool_denied"
+    assert (denial is None) is usable
+    assert denial is None or denial.code == "tool_denied"
 
 
 def test_an_assistant_without_tools_has_none() -> None:
@@ -282,47 +294,41 @@ def approving(when: str, **values: object) -> AgentContext:
     return context(tools=("orders.refund", "orders.get"), approvals={"orders.refund": rule}, **values)
 
 
+def asked(found: Policy, name: str = "orders_refund", **arguments: object) -> Approval | None:
+    tool = found.find(name)
+    assert tool is not None
+    return found.gate(tool, arguments)
+
+
 @pytest.mark.parametrize(("amount", "asks"), [(100, True), (100.5, True), (99.99, False), (0, False)])
 def test_the_file_s_predicate_decides_who_is_asked(amount: float, *, asks: bool) -> None:
-    denial = Policy.of(approving("amount >= 100"), TOOLBOX).denial(
-        "orders_refund", {"order": 1, "amount": amount}
-    )
-    assert (denial is not None) is asks
-    if denial is not None:
-        assert denial.code == "approval_required"
-        assert "orders.refund" in denial.text
-        assert "not executed" in denial.text
+    rule = asked(Policy.of(approving("amount >= 100"), TOOLBOX), order=1, amount=amount)
+    expected = Approval(when="amount >= 100", decisions=("approve", "reject"))
+    assert rule == (expected if asks else None)
 
 
 def test_a_tool_s_own_predicate_holds_where_the_file_says_nothing() -> None:
-    denial = policy(tools=("orders.refund",)).denial("orders_refund", {"order": 1, "amount": 0.01})
-    assert denial is not None
-    assert denial.code == "approval_required"
+    rule = asked(policy(tools=("orders.refund",)), order=1, amount=0.01)
+    assert rule == Approval(when="always", decisions=("approve", "reject"))
 
 
 def test_the_file_s_predicate_replaces_the_tool_s_own() -> None:
-    found = Policy.of(approving("never"), TOOLBOX)
-    assert found.denial("orders_refund", {"order": 1, "amount": 5.0}) is None
+    assert asked(Policy.of(approving("never"), TOOLBOX), order=1, amount=5.0) is None
 
 
 @pytest.mark.parametrize("amount", ["50", None, True, math.nan, math.inf, [50]])
 def test_an_amount_that_cannot_be_compared_asks(amount: object) -> None:
-    found = Policy.of(approving("amount >= 100"), TOOLBOX)
-    denial = found.denial("orders_refund", {"order": 1, "amount": amount})
-    assert denial is not None
-    assert denial.code == "approval_required"
+    assert asked(Policy.of(approving("amount >= 100"), TOOLBOX), order=1, amount=amount) is not None
 
 
 def test_a_call_without_the_argument_asks() -> None:
-    denial = Policy.of(approving("amount >= 100"), TOOLBOX).denial("orders_refund", {"order": 1})
-    assert denial is not None
-    assert denial.code == "approval_required"
+    assert asked(Policy.of(approving("amount >= 100"), TOOLBOX), order=1) is not None
 
 
 def test_a_tool_without_a_predicate_asks_nobody() -> None:
     found = Policy.of(approving("always"), TOOLBOX)
-    assert found.denial("orders_get", {"number": 1}) is None
-    assert found.denial("orders_refund", {"order": 1, "amount": 1.0}) is not None
+    assert asked(found, "orders_get", number=1) is None
+    assert asked(found, order=1, amount=1.0) is not None
 
 
 def test_nobody_is_asked_for_what_is_denied_anyway() -> None:
@@ -345,9 +351,7 @@ def test_what_is_beyond_a_limit_still_needs_its_person_where_limits_are_not_enfo
     assert refund is not None
     arguments = {"order": 1, "amount": 501.0}
     assert reason(found.excess(refund, arguments))
-    needed = found.unapproved(refund, arguments)
-    assert needed is not None
-    assert needed.code == "approval_required"
+    assert found.gate(refund, arguments) is not None
 
 
 @pytest.mark.parametrize("mode", ["enforce", "shadow"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.context import AgentContext, Limits, MemoryRule, ModelChoice, Stamp
 from agent.errors import RunRefused
-from agent.stamp import RunKey, context_digest, run_key, secret_from, sign, verify
+from agent.stamp import RunKey, context_digest, run_key, secret_from, sign, stateless, verify
 from tests.unit.agent.contexts import FULL, context
 
 SECRET = b"the server's secret, 32 bytes or more"
@@ -26,10 +26,11 @@ def stamped(
     key: RunKey = KEY,
     *,
     principal: str = "acme/u1",
+    roles: tuple[str, ...] = ("user",),
     unattended: bool = False,
     secret: bytes = SECRET,
 ) -> AgentContext:
-    stamp = sign(base, key, principal=principal, unattended=unattended, secret=secret)
+    stamp = sign(base, key, principal=principal, roles=roles, unattended=unattended, secret=secret)
     return base.model_copy(update={"stamp": stamp})
 
 
@@ -112,6 +113,25 @@ def test_a_changed_principal_is_refused(values: dict[str, object]) -> None:
     refused(forged(**values))
 
 
+@pytest.mark.parametrize("roles", [(), ("operator",), ("operator", "user"), ("user", "user")])
+def test_changed_roles_are_refused(roles: tuple[str, ...]) -> None:
+    refused(forged(roles=roles))
+
+
+def test_roles_are_signed_in_a_fixed_order() -> None:
+    one, other = stamped(roles=("user", "approver")).stamp, stamped(roles=("approver", "user")).stamp
+    assert one == other
+    assert one is not None
+    assert one.roles == ("approver", "user")
+
+
+def test_a_run_without_a_thread_of_its_own_is_known_as_one() -> None:
+    assert stateless(stamped(key=STATELESS), KEY, secret=SECRET)
+    assert stateless(stamped(key=STATELESS), STATELESS, secret=SECRET)
+    assert not stateless(stamped(), KEY, secret=SECRET)
+    assert stateless(FULL, KEY, secret=SECRET)
+
+
 def test_a_changed_attendance_is_refused_both_ways() -> None:
     refused(forged(unattended=True))
     cron = stamped(unattended=True)
@@ -181,7 +201,10 @@ def test_whatever_the_door_signs_it_recognises(
     base = context(prompt=prompt)
     admitted = stamped(base, key, principal=principal, unattended=unattended)
     assert verify(admitted, key, secret=SECRET) == Stamp(
-        principal=principal, unattended=unattended, mac=admitted.stamp.mac if admitted.stamp else ""
+        principal=principal,
+        roles=("user",),
+        unattended=unattended,
+        mac=admitted.stamp.mac if admitted.stamp else "",
     )
 
 

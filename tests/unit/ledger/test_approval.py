@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.ledger import AlreadyDecided, Approval, Decided, Expired, Refused, arguments_digest
-from agent.ledger.approval import close, rule
+from agent.ledger.approval import close, reopened, rule
 from tests.unit.ledger.samples import NOON, asking, later, saying
 
 
@@ -139,3 +139,60 @@ def test_a_superseded_request_cannot_be_decided() -> None:
 
 def test_closing_changes_no_decision() -> None:
     assert close(decided(), state="expired", now=later(days=2)) == decided()
+
+
+# Saying it again, and asking again
+
+
+def test_the_very_same_decision_counts_again_and_changes_nothing() -> None:
+    approval = decided(saying(reason="fine"))
+    assert rule(approval, saying(by="acme/u3"), now=later(days=2), again=True) == Decided(approval)
+
+
+def test_the_same_edit_counts_again_however_it_is_written() -> None:
+    approval = decided(saying("edit", edited={"order": 1001, "amount": 20}))
+    again = saying("edit", edited={"amount": 20.0, "order": 1001})
+    assert rule(approval, again, now=NOON, again=True) == Decided(approval)
+
+
+@pytest.mark.parametrize(
+    ("taken", "said"),
+    [
+        (saying(), saying("reject")),
+        (saying("reject"), saying()),
+        (saying(), saying("edit", edited={"order": 1001, "amount": 150.0})),
+        (saying(), saying(edited={"order": 1001, "amount": 1})),
+        (saying("edit", edited={"amount": 20}), saying()),
+        (saying("edit", edited={"amount": 20}), saying("edit", edited={"amount": 21})),
+        (saying("edit", edited={"amount": 20}), saying("edit")),
+    ],
+)
+def test_another_decision_does_not_count_again(taken: Any, said: Any) -> None:
+    approval = decided(taken)
+    assert rule(approval, said, now=NOON, again=True) == AlreadyDecided(approval)
+
+
+def test_only_who_may_decide_may_say_it_again() -> None:
+    assert rule(decided(), saying(by="acme/u1"), now=NOON, again=True) == Refused("self_approval")
+    assert rule(decided(), saying(roles=frozenset[str]()), now=NOON, again=True) == Refused("role")
+
+
+def test_a_withdrawn_request_cannot_be_decided() -> None:
+    withdrawn = close(pending(), state="withdrawn", now=NOON)
+    assert withdrawn == replace(pending(), state="withdrawn", decided_at=NOON)
+    for again in (True, False):
+        assert rule(withdrawn, saying(), now=NOON, again=again) == Refused("withdrawn")
+
+
+@pytest.mark.parametrize("state", ["superseded", "withdrawn"])
+def test_a_request_that_nobody_decided_is_open_again_when_it_is_asked_again(state: Any) -> None:
+    request = asking(interrupt="i2", created_at=later(hours=3), expires_at=later(hours=4))
+    closed = close(pending(), state=state, now=NOON)
+    assert reopened(closed, request) == Approval(id=request.id, request=request)
+
+
+def test_asking_again_opens_no_decision_and_nothing_late() -> None:
+    request = asking(created_at=later(hours=3))
+    late = close(pending(), state="expired", now=NOON)
+    for approval in (pending(), decided(), decided(saying("reject")), late):
+        assert reopened(approval, request) is approval

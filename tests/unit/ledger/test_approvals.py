@@ -270,6 +270,186 @@ async def test_a_long_reason_is_cut(ledger: Ledger) -> None:
     assert ruling.approval.reason == "x" * 2000
 
 
+# The newest record of a call, and lists
+
+
+async def test_the_newest_record_of_a_call_is_the_one_that_counts(ledger: Ledger) -> None:
+    await ledger.approvals.request(asking())
+    newer = await ledger.approvals.request(asking(turn="m2", created_at=later(minutes=1)))
+    await ledger.approvals.request(asking(call_id="call2", created_at=later(minutes=2)))
+    assert await ledger.approvals.of_call("acme", thread="t1", call_id="call1") == newer
+    for tenant, thread, call in (
+        ("globex", "t1", "call1"),
+        ("acme", "t2", "call1"),
+        ("acme", "t1", "call9"),
+    ):
+        assert await ledger.approvals.of_call(tenant, thread=thread, call_id=call) is None
+
+
+async def test_a_list_holds_what_matches_newest_first(ledger: Ledger) -> None:
+    first = await ledger.approvals.request(asking())
+    second = await ledger.approvals.request(
+        asking(call_id="call2", interrupt="i2", created_at=later(minutes=1), requester="acme/u7")
+    )
+    elsewhere = await ledger.approvals.request(asking(thread="t2", created_at=later(minutes=2)))
+    foreign = await ledger.approvals.request(
+        asking(tenant="globex", requester="globex/u1", created_at=later(minutes=3))
+    )
+    ruling = await ledger.approvals.decide("acme", elsewhere.id, saying("reject"), now=later(minutes=4))
+    assert isinstance(ruling, Decided)
+    rejected, search = ruling.approval, ledger.approvals.search
+    assert await search("acme") == [rejected, second, first]
+    assert await search(None) == [foreign, rejected, second, first]
+    assert await search("acme", thread="t1") == [second, first]
+    assert await search("acme", requester="acme/u7") == [second]
+    assert await search("acme", thread="t1", interrupts=["i1", "i9"]) == [first]
+    assert await search("acme", states=["rejected"]) == [rejected]
+    assert await search(None, states=["pending"]) == [foreign, second, first]
+    assert await search("acme", interrupts=[]) == []
+    assert await search("acme", limit=1) == [rejected]
+
+
+async def test_without_a_tenant_any_tenants_request_is_found(ledger: Ledger) -> None:
+    approval = await ledger.approvals.request(asking())
+    assert await ledger.approvals.get(None, approval.id) == approval
+    assert await ledger.approvals.get(None, "0" * 64) is None
+
+
+# Several decisions at once
+
+
+async def two(ledger: Ledger) -> tuple[Approval, Approval]:
+    one = await ledger.approvals.request(asking())
+    other = await ledger.approvals.request(asking(call_id="call2", interrupt="i2"))
+    return one, other
+
+
+async def test_several_decisions_are_taken_together(ledger: Ledger) -> None:
+    one, other = await two(ledger)
+    verdicts = {one.id: saying(), other.id: saying("reject", reason="no")}
+    rulings = await ledger.approvals.decide_all("acme", verdicts, now=later(minutes=1))
+    assert rulings == {
+        one.id: Decided(await found(ledger, one)),
+        other.id: Decided(await found(ledger, other)),
+    }
+    states = [
+        ((await found(ledger, each)).state, (await found(ledger, each)).reason) for each in (one, other)
+    ]
+    assert states == [("approved", None), ("rejected", "no")]
+    assert sorted((await told(ledger))[2:]) == [
+        ("approval.approved", "acme/u2"),
+        ("approval.rejected", "acme/u2"),
+    ]
+
+
+async def found(ledger: Ledger, approval: Approval) -> Approval:
+    current = await ledger.approvals.get("acme", approval.id)
+    assert current is not None
+    return current
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [saying(by="acme/u1"), saying("edit"), saying(roles=frozenset[str]())],
+    ids=["self", "no arguments", "role"],
+)
+async def test_one_decision_that_does_not_count_takes_all_with_it(ledger: Ledger, bad: Any) -> None:
+    one, other = await two(ledger)
+    rulings = await ledger.approvals.decide_all("acme", {one.id: saying(), other.id: bad}, now=NOON)
+    assert isinstance(rulings[one.id], Decided)
+    assert isinstance(rulings[other.id], Refused)
+    assert await ledger.approvals.pending("acme", now=NOON) == sorted([one, other], key=lambda each: each.id)
+    assert len(await told(ledger)) == 2
+    again = await ledger.approvals.decide_all("acme", {one.id: saying(), other.id: saying()}, now=NOON)
+    assert all(isinstance(ruling, Decided) for ruling in again.values())
+
+
+async def test_an_unknown_or_a_foreign_request_takes_all_with_it(ledger: Ledger) -> None:
+    one, _ = await two(ledger)
+    foreign = await ledger.approvals.request(asking(tenant="globex", requester="globex/u1"))
+    for identity in ("0" * 64, foreign.id):
+        rulings = await ledger.approvals.decide_all("acme", {one.id: saying(), identity: saying()}, now=NOON)
+        assert rulings[identity] == Refused("unknown")
+    assert (await found(ledger, one)).state == "pending"
+    assert await told(ledger, "globex") == [("approval.requested", "globex/u1")]
+
+
+async def test_what_is_late_is_neither_decided_nor_closed_by_it(ledger: Ledger) -> None:
+    one, _ = await two(ledger)
+    rulings = await ledger.approvals.decide_all("acme", {one.id: saying()}, now=later(hours=2))
+    assert isinstance(rulings[one.id], Expired)
+    assert (await found(ledger, one)).state == "pending"
+
+
+async def test_the_same_decision_again_is_accepted_and_written_once(ledger: Ledger) -> None:
+    """A client whose run was refused afterwards (the thread was busy) sends the same answer again."""
+    one, other = await two(ledger)
+    edited = {"order": 1001, "amount": 20}
+    first = await ledger.approvals.decide_all("acme", {one.id: saying("edit", edited=edited)}, now=NOON)
+    both = {one.id: saying("edit", edited=edited, by="acme/u3"), other.id: saying()}
+    second = await ledger.approvals.decide_all("acme", both, now=later(minutes=1))
+    assert second[one.id] == first[one.id]
+    assert (await found(ledger, one)).decided_by == "acme/u2"
+    assert (await found(ledger, other)).state == "approved"
+    different = {one.id: saying("reject")}
+    third = await ledger.approvals.decide_all("acme", different, now=later(minutes=2))
+    assert third == {one.id: AlreadyDecided(await found(ledger, one))}
+    assert [action for action, _ in await told(ledger)] == [
+        "approval.requested",
+        "approval.requested",
+        "approval.edited",
+        "approval.approved",
+    ]
+
+
+# Withdrawn
+
+
+async def test_a_new_message_withdraws_what_its_thread_waited_for(ledger: Ledger) -> None:
+    one, other = await two(ledger)
+    elsewhere = await ledger.approvals.request(asking(thread="t2"))
+    proposal = await ledger.approvals.request(asking(call_id="call3", interrupt=None))
+    closed = await ledger.approvals.withdraw("acme", thread="t1", now=later(minutes=1))
+    assert {approval.id: approval.state for approval in closed} == {
+        one.id: "withdrawn",
+        other.id: "withdrawn",
+    }
+    waiting = await ledger.approvals.pending("acme", now=NOON)
+    assert {approval.id for approval in waiting} == {elsewhere.id, proposal.id}
+    assert (await told(ledger))[-2:] == [("approval.withdrawn", "signalbox")] * 2
+    assert await ledger.approvals.withdraw("acme", thread="t1", now=later(minutes=2)) == []
+    assert await ledger.approvals.withdraw("globex", thread="t2", now=later(minutes=2)) == []
+
+
+async def test_only_what_is_named_is_withdrawn_and_no_decision(ledger: Ledger) -> None:
+    one, other = await two(ledger)
+    await ledger.approvals.decide("acme", other.id, saying(), now=NOON)
+    assert await ledger.approvals.withdraw("acme", thread="t1", now=NOON, only=[]) == []
+    assert await ledger.approvals.withdraw("acme", thread="t1", now=NOON, only=[other.id]) == []
+    assert (await found(ledger, one)).state == "pending"
+    assert len(await ledger.approvals.withdraw("acme", thread="t1", now=NOON, only=[one.id, other.id])) == 1
+
+
+async def test_a_withdrawn_call_lets_nothing_run_and_can_be_asked_for_again(ledger: Ledger) -> None:
+    one, _ = await two(ledger)
+    await ledger.approvals.withdraw("acme", thread="t1", now=NOON)
+    assert not await granted(ledger)
+    assert await ledger.approvals.decide("acme", one.id, saying(), now=NOON) == Refused("withdrawn")
+    again = asking(interrupt="i3", created_at=later(minutes=1), expires_at=later(hours=3))
+    assert await ledger.approvals.request(again) == Approval(id=one.id, request=again)
+    assert (await told(ledger))[-1] == ("approval.requested", "acme/u1")
+    assert isinstance(await ledger.approvals.decide("acme", one.id, saying(), now=later(hours=2)), Decided)
+
+
+async def test_a_rollback_asks_again_under_the_release_that_asked_first(ledger: Ledger) -> None:
+    first = await ledger.approvals.request(asking())
+    second = await ledger.approvals.request(asking(release="r2", created_at=later(minutes=1)))
+    again = await ledger.approvals.request(asking(created_at=later(minutes=2)))
+    assert (again.id, again.state) == (first.id, "pending")
+    assert await ledger.approvals.pending("acme", now=later(minutes=3)) == [again]
+    assert (await found(ledger, second)).state == "superseded"
+
+
 async def decide_all(ledger: Ledger, number: int) -> list[str]:
     """Decide ten requests; `yes` or who was first."""
     answers: list[str] = []
@@ -314,3 +494,20 @@ async def test_four_processes_ask_once_and_execute_once(url: str, ledger: Ledger
         "approval.requested",
         "approval.requested",
     ]
+
+
+async def decide_both(ledger: Ledger, number: int) -> list[str]:
+    """Both approvals at once, named in opposite orders; what became of each."""
+    ids = [asking(call_id=name).id for name in ("call1", "call2")]
+    order = ids if number % 2 else ids[::-1]
+    verdict = saying("approve" if number % 2 else "reject", by=f"acme/approver{number}")
+    rulings = await ledger.approvals.decide_all("acme", dict.fromkeys(order, verdict), now=NOON)
+    return [type(rulings[identity]).__name__ for identity in ids]
+
+
+async def test_of_four_approvers_of_two_calls_one_side_decides_both(url: str, ledger: Ledger) -> None:
+    one, other = await two(ledger)
+    answers = await race(decide_both, url, processes=4)
+    assert sorted(answers) == [["AlreadyDecided"] * 2] * 2 + [["Decided"] * 2] * 2
+    assert (await found(ledger, one)).state == (await found(ledger, other)).state
+    assert len(await told(ledger)) == 4

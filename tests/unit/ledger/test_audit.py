@@ -204,7 +204,7 @@ async def roll_back(url: str, now: datetime) -> None:
     database = LedgerDatabase(url)
     try:
         async with database.writing() as connection:
-            assert (await record(connection, "acme", EVENTS[0], now=now)).seq == 6
+            assert (await connection.run_sync(record, "acme", EVENTS[0], now=now)).seq == 6
             raise RuntimeError("something fails after the entry")
     finally:
         await database.dispose()

@@ -341,3 +341,43 @@ async def test_two_that_meet_at_the_same_row_of_postgres_are_one_after_the_other
     assert sorted(type(answer).__name__ for answer in found) == ["Exhausted", "Reservation"]
     assert [answer.bound for answer in found if isinstance(answer, Exhausted)] == [bound]
     await ledger.dispose()
+
+
+# Whether a decision was counted
+
+
+async def test_whether_a_key_was_reserved_is_known_for_threads_that_the_ledger_knows(ledger: Ledger) -> None:
+    async def reserved(key: str, *, tenant: str = "acme", thread: str = "t1") -> bool | None:
+        return await ledger.budgets.reserved(tenant, thread=thread, key=key)
+
+    assert await reserved("call:1") is None
+    await reserve(ledger, key="call:1")
+    await reserve(ledger, of=turn("m2"), key="call:2")
+    assert [await reserved(f"call:{number}") for number in range(4)] == [False, True, True, False]
+    assert await reserved("call:1", tenant="globex") is None
+    assert await reserved("call:1", thread="t2") is None
+
+
+async def test_a_key_stays_reserved_whatever_becomes_of_it(ledger: Ledger) -> None:
+    """Settled, given back or expired: the execution may have begun."""
+    moment = later(minutes=1)
+    settled, released = await reserve(ledger, key="a"), await reserve(ledger, key="b")
+    await reserve(ledger, key="c", lifetime=timedelta(0))
+    await ledger.budgets.settle(settled, actual=NOTHING, now=moment)
+    await ledger.budgets.release(released, now=moment)
+    found = [await ledger.budgets.reserved("acme", thread="t1", key=key) for key in "abcd"]
+    assert found == [True, True, True, False]
+
+
+async def test_a_refused_key_was_not_reserved(ledger: Ledger) -> None:
+    await reserve(ledger, Spend(tool_calls=1), key="first", limits=Limits(tool_calls=1))
+    await refused(ledger, Spend(tool_calls=1), key="second", limits=Limits(tool_calls=1))
+    assert await ledger.budgets.reserved("acme", thread="t1", key="first") is True
+    assert await ledger.budgets.reserved("acme", thread="t1", key="second") is False
+
+
+@pytest.mark.parametrize("key", ["x" * 10_000, "nul \x00", "lone \ud83d", "", "a b\nc"])
+async def test_any_key_is_found_again(ledger: Ledger, key: str) -> None:
+    await reserve(ledger, key=f"call:{key}")
+    assert await ledger.budgets.reserved("acme", thread="t1", key=f"call:{key}") is True
+    assert await ledger.budgets.reserved("acme", thread="t1", key=f"call:{key}2") is False

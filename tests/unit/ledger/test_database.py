@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -20,15 +23,21 @@ def head(tenant: str, seq: int = 0) -> dict[str, object]:
 async def heads(database: LedgerDatabase) -> list[tuple[str, int]]:
     query = sa.select(AUDIT_HEADS.c.tenant, AUDIT_HEADS.c.seq).order_by(AUDIT_HEADS.c.tenant)
     async with database.reading() as connection:
-        return [(tenant, seq) for tenant, seq in await connection.execute(query)]
+        seen = [(tenant, seq) for tenant, seq in await connection.execute(query)]
+    told = await database.read(lambda c: [(tenant, seq) for tenant, seq in c.execute(query)])
+    assert told == seen
+    return seen
+
+
+def put(row: dict[str, object]) -> Callable[[sa.Connection], bool]:
+    return lambda connection: insert_new(connection, AUDIT_HEADS, row)
 
 
 async def test_a_row_is_inserted_unless_its_key_exists(url: str) -> None:
     database = LedgerDatabase(url)
-    async with database.writing() as connection:
-        assert await insert_new(connection, AUDIT_HEADS, head("acme", 1))
-        assert not await insert_new(connection, AUDIT_HEADS, head("acme", 2))
-        assert await insert_new(connection, AUDIT_HEADS, head("globex", 3))
+    assert await database.write(put(head("acme", 1)))
+    assert not await database.write(put(head("acme", 2)))
+    assert await database.write(put(head("globex", 3)))
     assert await heads(database) == [("acme", 1), ("globex", 3)]
     await database.dispose()
 
@@ -36,31 +45,66 @@ async def test_a_row_is_inserted_unless_its_key_exists(url: str) -> None:
 async def test_an_error_takes_everything_of_its_transaction_back(url: str) -> None:
     database = LedgerDatabase(url)
 
-    async def fail() -> None:
-        async with database.writing() as connection:
-            assert await insert_new(connection, AUDIT_HEADS, head("acme"))
-            raise RuntimeError("after the row")
+    def fail(connection: sa.Connection) -> None:
+        assert insert_new(connection, AUDIT_HEADS, head("acme"))
+        raise RuntimeError("after the row")
 
     with pytest.raises(RuntimeError, match="after the row"):
-        await fail()
+        await database.write(fail)
     assert await heads(database) == []
     await database.dispose()
 
 
 async def test_a_database_is_used_from_several_event_loops(url: str) -> None:
     database = LedgerDatabase(url)
-    async with database.writing() as connection:
-        await insert_new(connection, AUDIT_HEADS, head("acme"))
+    await database.write(put(head("acme")))
 
     async def elsewhere() -> list[tuple[str, int]]:
-        async with database.writing() as connection:
-            await insert_new(connection, AUDIT_HEADS, head("globex"))
+        await database.write(put(head("globex")))
         found = await heads(database)
         await database.dispose()
         return found
 
     assert await asyncio.to_thread(asyncio.run, elsewhere()) == [("acme", 0), ("globex", 0)]
     assert await heads(database) == [("acme", 0), ("globex", 0)]
+    await database.dispose()
+
+
+async def test_a_transaction_on_a_file_ends_even_when_its_caller_is_cancelled(tmp_path: Path) -> None:
+    database = LedgerDatabase(f"sqlite+aiosqlite:///{tmp_path / 'ledger.db'}")
+    await database.open()
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(connection: sa.Connection) -> None:
+        begun.set()
+        go.wait(10)
+        insert_new(connection, AUDIT_HEADS, head("acme"))
+
+    writing = asyncio.create_task(database.write(slow))
+    assert await asyncio.to_thread(begun.wait, 10)
+    writing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writing
+    go.set()
+    assert await database.write(put(head("globex")))
+    assert await heads(database) == [("acme", 0), ("globex", 0)]
+    await database.dispose()
+
+
+async def test_transactions_of_many_callers_wait_for_each_other(url: str) -> None:
+    database = LedgerDatabase(url)
+    await database.open()
+    assert await database.write(put(head("acme")))
+
+    def more(connection: sa.Connection) -> int:
+        column = AUDIT_HEADS.c.seq
+        row = connection.execute(sa.select(column).where(AUDIT_HEADS.c.tenant == "acme").with_for_update())
+        seq = row.scalar_one() + 1
+        connection.execute(sa.update(AUDIT_HEADS).values(seq=seq))
+        return seq
+
+    counted = await asyncio.gather(*[database.write(more) for _ in range(20)])
+    assert sorted(counted) == list(range(1, 21))
     await database.dispose()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from blockbuster import BlockingError, blockbuster_ctx
+from sqlalchemy.exc import DBAPIError
 
 from agent import ledger as package
 from agent.context import Limits
@@ -19,9 +21,11 @@ from agent.ledger import (
     Event,
     Intact,
     Ledger,
+    LedgerRefused,
     ModelUse,
     Period,
     Reservation,
+    Result,
     Spend,
     ToolUse,
     ledger_url,
@@ -209,3 +213,131 @@ async def test_the_event_loop_is_never_blocked(ledger: Ledger) -> None:
         assert await run(ledger, 1) == "1 True"
         await assert_whole(ledger, runs=1)
         await ledger.dispose()
+
+
+# A model call's end, in one transaction
+
+MODEL = ModelUse("run1", "model", "gpt-5-mini", 400, 20, estimated=False, micros=90, latency_ms=5)
+ACTUAL = Spend(steps=2, model_calls=1, tokens=420, micros=90)
+
+
+async def hold(ledger: Ledger, **options: Any) -> Reservation:
+    spend = Spend(model_calls=1, tokens=900, micros=100)
+    held = await ledger.budgets.reserve(turn(), spend=spend, limits=Limits(), now=NOON, **options)
+    assert isinstance(held, Reservation)
+    return held
+
+
+async def used(ledger: Ledger) -> Spend:
+    account = await ledger.budgets.account(turn(), now=NOON)
+    assert account is not None
+    return account.used
+
+
+async def test_what_a_model_call_took_is_settled_and_recorded_together(ledger: Ledger) -> None:
+    await ledger.spent(await hold(ledger), actual=ACTUAL, use=MODEL, now=later(seconds=5))
+    assert await used(ledger) == ACTUAL
+    assert await ledger.budgets.spent("acme", turn().day) == 90
+    (found,) = await ledger.usage.summary(Period(later(seconds=5), later(seconds=6)))
+    assert (found.model_calls, found.tokens_in, found.tokens_out, found.micros) == (1, 400, 20, 90)
+
+
+async def test_more_than_was_reserved_counts_in_full(ledger: Ledger) -> None:
+    beyond = Spend(model_calls=1, tokens=5_000, micros=1_000)
+    await ledger.spent(await hold(ledger), actual=beyond, use=MODEL, now=NOON)
+    assert await used(ledger) == beyond
+
+
+async def test_a_call_that_ends_after_its_time_gives_nothing_back(ledger: Ledger) -> None:
+    held = await hold(ledger)
+    await ledger.spent(held, actual=ACTUAL, use=MODEL, now=held.expires_at)
+    assert await used(ledger) == Spend(steps=2, model_calls=1, tokens=900, micros=100)
+
+
+async def test_what_was_not_reserved_is_neither_settled_nor_recorded(ledger: Ledger) -> None:
+    held = await hold(ledger)
+    with pytest.raises(LedgerRefused, match="'nobody' is unknown in this turn"):
+        await ledger.spent(replace(held, key="nobody"), actual=ACTUAL, use=MODEL, now=NOON)
+    assert await used(ledger) == Spend(model_calls=1, tokens=900, micros=100)
+    (found,) = await ledger.usage.summary(Period(NOON, later(hours=1)))
+    assert (found.runs, found.model_calls, found.micros) == (0, 0, 0)
+
+
+async def test_a_call_that_cannot_be_recorded_stays_counted_as_reserved(ledger: Ledger) -> None:
+    held = await hold(ledger)
+    odd = replace(MODEL, latency_ms=2**70)  # more than a database's integer
+    with pytest.raises((OverflowError, DBAPIError)):
+        await ledger.spent(held, actual=ACTUAL, use=odd, now=NOON)
+    assert await used(ledger) == Spend(model_calls=1, tokens=900, micros=100)
+    await ledger.spent(held, actual=ACTUAL, use=MODEL, now=NOON)
+    assert await used(ledger) == ACTUAL
+
+
+# A tool call's end, in one transaction
+
+TOOL = ToolUse("run1", "tools", "call1", "orders.refund", "write", 3)
+PAID = Result("paid", "ok", 4, NOON)
+
+
+async def test_a_tool_call_its_result_and_what_the_audit_knows_are_recorded_together(ledger: Ledger) -> None:
+    events = [Event("tool.denied", "acme/u1"), Event("tool.shadowed", "acme/u1")]
+    await ledger.ended(turn(), TOOL, result=PAID, events=events, now=NOON)
+    assert await ledger.results.get("acme", thread="t1", call_id="call1") == PAID
+    entries = await ledger.audit.read("acme")
+    assert [(entry.seq, entry.action) for entry in entries] == [(1, "tool.denied"), (2, "tool.shadowed")]
+    (found,) = await ledger.usage.summary(Period(NOON, later(hours=1)))
+    assert (found.tool_calls, found.tool_failures, found.denials) == (1, 0, 0)
+
+
+async def test_a_call_without_result_or_events_is_only_counted(ledger: Ledger) -> None:
+    await ledger.ended(turn(), replace(TOOL, outcome="tool_failed"), now=NOON)
+    assert await ledger.results.get("acme", thread="t1", call_id="call1") is None
+    assert await ledger.audit.read("acme") == []
+    (found,) = await ledger.usage.summary(Period(NOON, later(hours=1)))
+    assert (found.tool_calls, found.tool_failures) == (1, 1)
+
+
+async def test_a_call_that_ended_before_keeps_its_first_good_result(ledger: Ledger) -> None:
+    await ledger.ended(turn(), TOOL, result=PAID, now=NOON)
+    again = Result("already paid", "ok", 12, later(minutes=1))
+    await ledger.ended(turn(), TOOL, result=again, now=later(minutes=1))
+    assert await ledger.results.get("acme", thread="t1", call_id="call1") == PAID
+
+
+async def test_what_the_audit_refuses_leaves_nothing_of_the_call(ledger: Ledger) -> None:
+    text = Event("tool.denied", "acme/u1", facts={"tool": "what the user said"})
+    good = Event("tool.denied", "acme/u1")
+    with pytest.raises(LedgerRefused, match="'tool'"):
+        await ledger.ended(turn(), TOOL, result=PAID, events=[good, text], now=NOON)
+    assert await ledger.results.get("acme", thread="t1", call_id="call1") is None
+    assert await ledger.audit.read("acme") == []
+    assert await ledger.usage.summary(Period(NOON, later(hours=1))) == []
+
+
+@pytest.mark.parametrize("identity", ["x" * 10_000, "nul \x00", "lone \ud83d", "", "a b\nc"])
+async def test_a_call_of_any_id_is_recorded(ledger: Ledger, identity: str) -> None:
+    of = turn(identity or "m", thread=identity or "t")
+    use = replace(TOOL, call_id=identity, tool=identity, run=identity)
+    result = Result("nul \x00 lone \ud83d", "ok", 12, NOON)
+    event = Event("tool.denied", identity, thread=identity, turn=identity, run=identity)
+    await ledger.ended(of, use, result=result, events=[event], now=NOON)
+    assert await ledger.results.get("acme", thread=of.thread, call_id=identity) == result
+    outcome = await ledger.audit.verify("acme")
+    assert isinstance(outcome, Intact)
+    assert outcome.count == 1
+
+
+async def end_one(ledger: Ledger, number: int) -> None:
+    event = Event("tool.denied", f"acme/u{number}")
+    use = replace(TOOL, run=f"run{number}", call_id=f"call{number}")
+    for _ in range(5):
+        await ledger.ended(turn(), use, result=PAID, events=[event], now=NOON)
+
+
+async def test_calls_that_end_in_many_processes_at_once_are_all_there(url: str, ledger: Ledger) -> None:
+    await race(end_one, url, processes=4)
+    (found,) = await ledger.usage.summary(Period(NOON, later(hours=1)))
+    assert (found.runs, found.tool_calls) == (4, 20)
+    outcome = await ledger.audit.verify("acme")
+    assert isinstance(outcome, Intact)
+    assert outcome.count == 20

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.ledger import LedgerRefused, Price, price
-from agent.ledger.prices import PRICES, read
+from agent.ledger.prices import PRICES, known, read
 from agent.offline.endpoint import MODEL
 
 TOKENS = st.integers(0, 10**7)
@@ -67,3 +68,57 @@ def test_a_price_that_is_no_price_is_refused_by_name(entry: object) -> None:
 def test_prices_cannot_be_changed_while_running() -> None:
     with pytest.raises(TypeError):
         PRICES["gpt-5"] = Price(0, 0)  # pyright: ignore[reportIndexIssue] - that is the point
+
+
+@pytest.mark.parametrize("environment", [{}, {"SIGNALBOX_PRICES": ""}, {"OTHER": "x"}])
+def test_without_a_file_of_its_own_a_deployment_has_the_shipped_prices(environment: dict[str, str]) -> None:
+    assert known(environment)["gpt-5-mini"] == Price(input=250_000, output=2_000_000)
+    assert "my-model" not in known(environment)
+
+
+def test_a_deployment_s_own_prices_add_to_the_shipped_ones_and_replace_them(tmp_path: Path) -> None:
+    own = {"my-model": {"input": 7, "output": 9}, "gpt-5-mini": {"input": 1, "output": 2}}
+    file = tmp_path / "prices.json"
+    file.write_text(json.dumps({"models": own, "comment": "Köln"}), "utf-8")
+    found = known({"SIGNALBOX_PRICES": str(file)})
+    assert (found["my-model"], found["gpt-5-mini"]) == (Price(7, 9), Price(1, 2))
+    shipped = known({})
+    assert {name: entry for name, entry in found.items() if name not in own} == {
+        name: entry for name, entry in shipped.items() if name != "gpt-5-mini"
+    }
+    assert shipped["gpt-5-mini"] == Price(250_000, 2_000_000)
+    with pytest.raises(TypeError):
+        found["free"] = Price(0, 0)  # pyright: ignore[reportIndexIssue] - that is the point
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "3",
+        "null",
+        "{}",
+        '{"models": []}',
+        '{"models": null}',
+        '{"models": {"m": {"input": 1}}}',
+        '{"models": {"m": {"input": -1, "output": 1}}}',
+        '{"models": {"m": {"input": 0.5, "output": 1}}}',
+        '{"models": {"m": {"input": "1", "output": 1}}}',
+    ],
+)
+def test_prices_that_cannot_be_read_are_refused_and_never_zero(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "prices.json"
+    file.write_text(text, "utf-8")
+    with pytest.raises(LedgerRefused) as raised:
+        known({"SIGNALBOX_PRICES": str(file)})
+    assert str(tmp_path) not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_or_no_text_is_refused_without_its_path(tmp_path: Path) -> None:
+    (tmp_path / "prices.json").write_bytes(b"\xff\xfe{")
+    for name in ("prices.json", "missing.json", "."):
+        with pytest.raises(LedgerRefused, match="SIGNALBOX_PRICES is not usable") as raised:
+            known({"SIGNALBOX_PRICES": str(tmp_path / name)})
+        assert str(tmp_path) not in str(raised.value)

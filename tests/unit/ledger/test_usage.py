@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent import gate, limits
 from agent.context import Limits
 from agent.ledger import (
     DENIALS,
@@ -56,7 +57,7 @@ async def test_calls_add_up(ledger: Ledger) -> None:
     await tool(ledger, turn("m2"), outcome="tool_failed")
     await tool(ledger, outcome="tool_timeout", latency_ms=10_000)
     await tool(ledger, turn("m2", thread="t2"), outcome="tool_denied")
-    await tool(ledger, risk="unknown", outcome="approval_required", latency_ms=1)
+    await tool(ledger, risk="unknown", outcome="approval_proposed", latency_ms=1)
     assert await ledger.usage.summary(HOUR) == [
         summary(
             runs=2,
@@ -75,8 +76,20 @@ async def test_calls_add_up(ledger: Ledger) -> None:
     ]
 
 
+REFUSALS = {
+    limits.REPEATED,
+    limits.CALLS_USED,
+    limits.QUESTIONS_USED,
+    gate.REJECTED,
+    gate.EXPIRED,
+    gate.PROPOSED,
+    gate.WITHDRAWN,
+}
+"""The codes with which the data plane refuses a call: none may count as a failure of its tool."""
+
+
 async def test_what_a_rule_or_person_kept_from_running_is_a_denial_and_no_failure(ledger: Ledger) -> None:
-    assert {"tool_denied", "argument_denied", "approval_required", "approval_rejected"} <= DENIALS
+    assert {"tool_denied", "argument_denied", "approval_rejected", *REFUSALS} <= DENIALS
     for outcome in DENIALS:
         await tool(ledger, outcome=outcome)
     (found,) = await ledger.usage.summary(HOUR)

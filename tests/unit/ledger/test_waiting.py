@@ -43,10 +43,11 @@ async def test_a_turn_waits_while_a_question_is_open(ledger: Ledger, url: str) -
     await ledger.approvals.request(asking(call_id="proposal", interrupt=None))
     await ledger.approvals.request(asking(turn="m2"))
     async with database.reading() as connection:
-        assert await waited(connection, turn(), until=later(minutes=10)) == timedelta(minutes=10)
-        assert await waited(connection, turn(), until=later(hours=9)) == timedelta(hours=1), "it expired"
-        assert await waited(connection, turn(thread="t2"), until=later(hours=9)) == timedelta(0)
+        assert await connection.run_sync(waited, turn(), until=later(minutes=10)) == timedelta(minutes=10)
+        expired = await connection.run_sync(waited, turn(), until=later(hours=9))
+        assert expired == timedelta(hours=1)
+        assert await connection.run_sync(waited, turn(thread="t2"), until=later(hours=9)) == timedelta(0)
     await ledger.approvals.decide("acme", approval.id, saying(), now=later(minutes=3))
     async with database.reading() as connection:
-        assert await waited(connection, turn(), until=later(hours=9)) == timedelta(minutes=3)
+        assert await connection.run_sync(waited, turn(), until=later(hours=9)) == timedelta(minutes=3)
     await database.dispose()
