@@ -11,6 +11,7 @@ from tests.support.endpoint import Endpoint, endpoint
 from tests.support.server import Server, server
 
 CATALOG = Path(__file__).parent / "catalog"
+PRICES = Path(__file__).parent / "prices.json"
 
 
 @pytest.fixture(scope="session")
@@ -22,5 +23,6 @@ async def model() -> AsyncGenerator[Endpoint]:
 @pytest.fixture(scope="session")
 async def running(model: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Server]:
     home = tmp_path_factory.mktemp("server")
-    async with server(home, OPENAI_BASE_URL=model.url, SIGNALBOX_CATALOG=str(CATALOG)) as one:
+    settings = {"SIGNALBOX_CATALOG": str(CATALOG), "SIGNALBOX_PRICES": str(PRICES)}
+    async with server(home, OPENAI_BASE_URL=model.url, **settings) as one:
         yield one

@@ -141,6 +141,12 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/ui/{graph_id}", 404, {}),
     # ours
     Route("GET", "/ops/health", 200, listing=True),
+    Route("GET", "/ops/usage", 200, listing=True),
+    Route("GET", "/ops/audit", 403),
+    Route("GET", "/ops/audit/verify", 403),
+    Route("GET", "/ops/approvals", 200, listing=True),
+    Route("GET", "/ops/approvals/{approval_id}", 404),
+    Route("POST", "/ops/approvals/{approval_id}", 404, {"decision": "approve"}),
     # public by design: they name no tenant
     Route("GET", "/", 200, public=True, listing=True),
     Route("GET", "/ok", 200, public=True, listing=True),

@@ -6,13 +6,13 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph_sdk.errors import NotFoundError
 
 from agent.offline.script import ScriptedCall, Turn
-from tests.support.dialogue import SUPPORT, Json, ask, message, new_thread
+from tests.support.dialogue import SUPPORT, Json, ask, message, new_thread, wait
 from tests.support.endpoint import Conversation, Endpoint
 from tests.support.server import Server, assistant
 
@@ -128,7 +128,7 @@ async def test_turns_of_one_tenant_run_side_by_side(running: Server, model: Endp
     assert (await waiting)[-1]["content"] == "slow"
 
 
-async def test_a_refund_writes_one_row_and_one_that_needs_a_person_writes_none(
+async def test_a_refund_writes_one_row_and_one_that_needs_a_person_writes_it_after_the_approval(
     running: Server, model: Endpoint
 ) -> None:
     ann = running.client("acme", "ann")
@@ -143,12 +143,18 @@ async def test_a_refund_writes_one_row_and_one_that_needs_a_person_writes_none(
         Turn(content="", tool_calls=(ScriptedCall(name="orders_refund", args={**refund, "amount": 1.5}),)),
         Turn(content="done"),
     )
-    messages = await ask(ann, await new_thread(ann), talk.says("refund please"))
-    refused, written = (json.loads(messages[index]["content"]) for index in (2, 4))
-    assert refused["error"] == "approval_required"
-    assert written["outcome"] == "created"
+    thread = await new_thread(ann)
+    waiting = await wait(ann, thread, SUPPORT, talk.says("refund please"))
+    assert [one["value"]["action_requests"][0]["args"]["amount"] for one in waiting["__interrupt__"]] == [100]
+    assert shop(running, "SELECT 1 FROM refunds WHERE reason = 'dented box'") == []
+    eve = running.client("acme", "eve", "approver")
+    answer = {waiting["__interrupt__"][0]["id"]: {"decisions": [{"type": "approve"}]}}
+    resume = cast("Json", eve.runs.wait)
+    values = await resume(thread, SUPPORT, command={"resume": answer})
+    approved, free = (json.loads(values["messages"][index]["content"]) for index in (2, 4))
+    assert (approved["outcome"], free["outcome"]) == ("created", "created")
     rows = shop(running, "SELECT tenant, order_number, amount_minor FROM refunds WHERE reason = 'dented box'")
-    assert rows == [("acme", number, 150)]
+    assert sorted(rows) == [("acme", number, 150), ("acme", number, 10_000)]
 
 
 def shop(running: Server, query: str) -> list[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from typing import cast
 import httpx
 import pytest
 
+from agent.framing import RULE, unframed
 from agent.offline.script import Expect, ScriptedCall, Turn
 from assistants.server.door import GRAPHS_NAMESPACE
 from tests.server.test_conversation import shop
@@ -19,6 +20,8 @@ from tests.support.server import Server, assistant
 
 pytestmark = [pytest.mark.anyio, pytest.mark.server]
 
+READER_TOLD = f"You read the handbook.\n\n{RULE}"
+SUPPORT_TOLD = f"You answer customers of Acme.\n\n{RULE}"
 NOT_FOUND = {"detail": "Thread or assistant not found."}
 
 
@@ -41,7 +44,7 @@ class TestContext:
         await wait(ann, thread, READER, talk.says("hi"), **sent)
         (request,) = await talk.requests()
         assert request.body["model"] == "scripted"
-        assert request.body["messages"][0]["content"] == "You read the handbook."
+        assert request.body["messages"][0]["content"] == READER_TOLD
         (run,) = await ann.runs.list(thread)
         stored: Json = run
         assert stored["kwargs"]["context"]["prompt"] == "You read the handbook."
@@ -66,9 +69,9 @@ class TestContext:
             await ask(ann, thread, talk.says("hi"), to=assistant(f"acme/{name}"))
         prompts = [request.body["messages"][0]["content"] for request in await talk.requests()]
         assert prompts == [
-            "You answer customers of Acme.",
-            "You read the handbook.",
-            "You answer customers of Acme.",
+            SUPPORT_TOLD,
+            READER_TOLD,
+            SUPPORT_TOLD,
         ]
 
     async def test_a_hand_edit_of_the_live_assistant_does_not_reach_a_run(
@@ -82,7 +85,7 @@ class TestContext:
             talk = await model.script(Turn(content="ok", expect=Expect(tools=("kb_search",))))
             await ask(ann, await new_thread(ann), talk.says("hi"), to=READER)
             (request,) = await talk.requests()
-            assert request.body["messages"][0]["content"] == "You read the handbook."
+            assert request.body["messages"][0]["content"] == READER_TOLD
         finally:
             await operator.assistants.update(READER, context=before["context"])
 
@@ -396,7 +399,7 @@ class TestSchedules:
         assert (stamp["principal"], stamp["unattended"]) == ("globex/service", True)
         first, second = (await talk.requests())[:2]
         assert first.body["messages"][-1]["content"] == talk.says("due")
-        assert json.loads(second.body["messages"][-1]["content"])["order"] == 1001
+        assert json.loads(unframed(second.body["messages"][-1]["content"]) or "")["order"] == 1001
 
     async def test_a_user_cant_make_a_schedule(self, running: Server) -> None:
         async with running.http("acme", "ann") as client:
@@ -423,7 +426,7 @@ class TestOtherWaysIn:
             answer = await client.post("/mcp", json=body, headers=headers)
         assert "by mcp" in answer.text
         (request,) = await talk.requests()
-        assert request.body["messages"][0]["content"] == "You read the handbook."
+        assert request.body["messages"][0]["content"] == READER_TOLD
 
     async def test_a2a(self, running: Server, model: Endpoint) -> None:
         talk = await model.script(Turn(content="by a2a"))
@@ -434,7 +437,7 @@ class TestOtherWaysIn:
             answer = await client.post(f"/a2a/{READER}", json=body, headers={"accept": "application/json"})
         assert "by a2a" in answer.text
         (request,) = await talk.requests()
-        assert request.body["messages"][0]["content"] == "You read the handbook."
+        assert request.body["messages"][0]["content"] == READER_TOLD
 
     async def test_v2_commands(self, running: Server, model: Endpoint) -> None:
         talk = await model.script(Turn(content="by command"))
@@ -450,7 +453,7 @@ class TestOtherWaysIn:
             answer = await client.post(f"/threads/{thread}/commands", json=body)
         assert answer.json()["type"] == "success"
         (request,) = await talk.requests(wait_for=1)
-        assert request.body["messages"][0]["content"] == "You read the handbook."
+        assert request.body["messages"][0]["content"] == READER_TOLD
 
 
 async def test_a_message_id_of_the_thread_cant_be_sent_again(running: Server, model: Endpoint) -> None:

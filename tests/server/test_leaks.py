@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.offline.script import ScriptedCall, Turn
-from tests.server.conftest import CATALOG
+from tests.server.conftest import CATALOG, PRICES
 from tests.support.dialogue import SUPPORT, Json, ask, message, new_thread
 from tests.support.endpoint import Endpoint
 from tests.support.process import commands
@@ -28,6 +28,7 @@ async def test_no_secret_turns_up_anywhere(model: Endpoint, tmp_path: Path) -> N
         OPENAI_BASE_URL=model.url,
         OPENAI_API_KEY=KEY,
         SIGNALBOX_CATALOG=str(CATALOG),
+        SIGNALBOX_PRICES=str(PRICES),
         SIGNALBOX_SERVER_SECRET=STAMP_SECRET,
         LOG_LEVEL="DEBUG",
     ) as running:

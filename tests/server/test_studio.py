@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from agent.offline.script import ScriptedCall, Turn
-from tests.server.conftest import CATALOG
+from tests.server.conftest import CATALOG, PRICES
 from tests.support.dialogue import Json, message, wait
 from tests.support.endpoint import Endpoint
 from tests.support.server import SECRET, Server, assistant, server
@@ -46,9 +46,15 @@ async def test_studio_finds_an_assistant_and_draws_it(running: Server) -> None:
         assert sorted(names) == [
             "acme/reader",
             "acme/support",
+            "globex/desk",
+            "globex/hasty",
+            "globex/lenient",
             "globex/support",
             "hooli/support",
             "initech/support",
+            "lantern/spare",
+            "lantern/support",
+            "lantern/thinker",
         ]
         chosen = found[names.index("acme/support")]
         assert chosen["context"]["prompt"] == "You answer customers of Acme."
@@ -135,6 +141,7 @@ async def test_in_production_the_header_is_nothing(model: Endpoint, tmp_path: Pa
         SIGNALBOX_ENV="prod",
         OPENAI_BASE_URL=model.url,
         SIGNALBOX_CATALOG=str(CATALOG),
+        SIGNALBOX_PRICES=str(PRICES),
     ) as prod:
         async with prod.anonymous(STUDIO) as client:
             for method, path in READING:

@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from agent.offline.script import Turn
+from agent.offline.script import ScriptedCall, Turn
 from tests.server.surface import ROUTES, Route
+from tests.support.dialogue import new_thread, wait
 from tests.support.endpoint import Endpoint
 from tests.support.server import Server, assistant
 
@@ -30,7 +31,7 @@ class Belongings:
 
 @pytest.fixture(scope="module")
 async def anns(running: Server, model: Endpoint) -> Belongings:
-    """A thread with a finished run, a store item and a cron of acme, each with the canary in it."""
+    """A finished run, a store item, a cron and a pending approval of acme, each with the canary in it."""
     ann, operator = running.client("acme", "ann"), running.client("acme", "olga", "operator")
     talk = await model.script(Turn(content=f"{CANARY} answer"))
     thread = (await ann.threads.create(metadata={"note": CANARY}))["thread_id"]
@@ -52,9 +53,25 @@ async def anns(running: Server, model: Endpoint) -> Belongings:
             "cron_id": cron["cron_id"],
             "checkpoint_id": str(checkpoint["checkpoint_id"]),
             "assistant_id": assistant("acme/support"),
+            "approval_id": await asked(running, model),
             **INERT,
         }
     )
+
+
+async def asked(running: Server, model: Endpoint) -> str:
+    """The id of an approval that a thread of Ann's waits for."""
+    ann = running.client("acme", "ann")
+    refund = {"order": 1001, "amount": 100, "reason": CANARY}
+    call = ScriptedCall(name="orders_refund", args=refund)
+    talk = await model.script(Turn(content="", tool_calls=(call,)))
+    thread = await new_thread(ann)
+    await wait(ann, thread, assistant("acme/support"), talk.says("refund please"))
+    async with running.http("acme", "ann") as client:
+        answer = await client.get("/ops/approvals", params={"thread": thread})
+    (record,) = answer.json()["approvals"]
+    assert record["arguments"]["reason"] == CANARY
+    return record["id"]
 
 
 INERT = {"namespace": "x", "operation_id": "x", "graph_id": "react"}
@@ -62,7 +79,7 @@ INERT = {"namespace": "x", "operation_id": "x", "graph_id": "react"}
 
 def nobodys() -> dict[str, str]:
     """Ids of the same form that belong to nothing."""
-    names = ("thread_id", "run_id", "cron_id", "checkpoint_id", "assistant_id")
+    names = ("thread_id", "run_id", "cron_id", "checkpoint_id", "assistant_id", "approval_id")
     return {**{name: str(uuid.uuid4()) for name in names}, **INERT}
 
 

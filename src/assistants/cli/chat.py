@@ -20,14 +20,16 @@ from assistants.errors import SignalboxError
 from assistants.identity import assistant_id
 from assistants.principal import principal
 
-Kind = Literal["token", "step", "call", "result", "error"]
+Kind = Literal["token", "step", "call", "result", "approval", "error"]
 
+_INTERRUPTS = "__interrupt__"  # the name under which langgraph streams what a run waits for
+_ID_SHOWN = 12  # digits of an approval's id; the command takes its beginning
 _RESULT_SHOWN = 400  # characters of a tool's result that the terminal shows
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One thing to show: a piece of the answer, a finished step, a tool call, its result, or an error."""
+    """One thing to show: a piece of the answer, a step, a tool call, its result, a question, or an error."""
 
     kind: Kind
     text: str
@@ -48,6 +50,8 @@ def shown(event: str, data: Any) -> list[Shown]:  # noqa: ANN401 - the shape dep
 
 
 def _step(node: str, update: object) -> list[Shown]:
+    if node == _INTERRUPTS:
+        return [_question(one) for one in cast("Sequence[Mapping[str, Any]]", update)]
     found = [Shown("step", node)]
     fields = cast("Mapping[str, Any]", update if isinstance(update, Mapping) else {})
     messages: Sequence[Mapping[str, Any]] = fields.get("messages") or ()
@@ -59,6 +63,19 @@ def _step(node: str, update: object) -> list[Shown]:
             arguments = json.dumps(call.get("args"), ensure_ascii=False)
             found.append(Shown("call", f"{call.get('name')} {arguments}"))
     return found
+
+
+def _question(interrupt: Mapping[str, Any]) -> Shown:
+    """What waits for a person, and how it is answered; another program's interrupt is shown as it is."""
+    value: Any = interrupt.get("value")
+    try:
+        asked, record = value["action_requests"][0], value["approval"]
+        arguments = json.dumps(asked["args"], ensure_ascii=False)
+        identity, by = str(record["id"])[:_ID_SHOWN], record["by"]
+    except (KeyError, IndexError, TypeError):
+        return Shown("approval", f"waits for: {_short(json.dumps(value, ensure_ascii=False, default=str))}")
+    how = f"signalbox approvals approve {identity}"
+    return Shown("approval", f"{asked['name']} {arguments} waits for the role {by}: {how}")
 
 
 def _short(text: str) -> str:
@@ -142,5 +159,11 @@ async def _show_turn(
     return int(failed)
 
 
-_LABEL: Mapping[Kind, str] = {"step": "· ", "call": "→ ", "result": "← ", "error": "! "}
-_STYLE: Mapping[Kind, str] = {"step": "dim", "call": "cyan", "result": "green", "error": "red"}
+_LABEL: Mapping[Kind, str] = {"step": "· ", "call": "→ ", "result": "← ", "approval": "? ", "error": "! "}
+_STYLE: Mapping[Kind, str] = {
+    "step": "dim",
+    "call": "cyan",
+    "result": "green",
+    "approval": "yellow",
+    "error": "red",
+}

@@ -22,6 +22,10 @@ app.command("assistants.cli.listing:ids", help="Print each assistant: tenant/nam
 app.command("assistants.cli.tokens:token", help="Print a signed development token.")
 app.command("assistants.cli.chat:chat", help="Talk to an assistant.")
 app.command("assistants.cli.probe:probe", help="Find out what a model endpoint can do (a few tiny calls).")
+app.command("assistants.cli.usage:usage", help="Show what was used, by tenant, assistant and release.")
+app.command("assistants.cli.audit:audit", help="Show who decided what; verify that the record is whole.")
+app.command("assistants.cli.approvals:app", name="approvals", help="Show what waits for people, and decide.")
+app.command("assistants.cli.thread:app", name="thread", help="Free a thread that nobody can answer any more.")
 
 
 def run() -> None:

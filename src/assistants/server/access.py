@@ -15,7 +15,10 @@ from assistants.principal import Principal
 Resource = Literal["threads", "assistants", "crons", "store"]
 Filter = dict[str, Any]
 
-RESERVED_THREAD_KEYS = frozenset({"tenant", "owner", "pin", "assistant_id", "graph_id"})
+WAITING = "waiting"
+"""The metadata key that marks the threads of a tenant that wait for a person (`inbox.refresh`)."""
+
+RESERVED_THREAD_KEYS = frozenset({"tenant", "owner", "pin", "assistant_id", "graph_id", WAITING})
 """Thread metadata that the server alone writes."""
 
 CHANNEL, RELEASE, FOREIGN = "channel", "release", "foreign"
@@ -44,13 +47,33 @@ _FILES = Refused(
 _DENIED = Refused(403, "Your roles do not allow this; ask an operator.")
 
 
-def threads(who: Principal, action: str, value: Mapping[str, Any]) -> Verdict:
-    """The rule for a thread (and its runs, state and checkpoints)."""
+def threads(who: Principal, action: str, value: Mapping[str, Any], *, waiting: bool = False) -> Verdict:
+    """The rule for a thread (and its runs, state and checkpoints).
+
+    Args:
+        who: The caller.
+        action: What is to be done.
+        value: What the server shows of it.
+        waiting: Whether the thread waits for a person of the caller's tenant; such threads an approver reads.
+    """
     if who.operator:
         return Allowed({})
+    if "approver" in who.roles and action in {"read", "search"}:
+        return Allowed(_answerable(who, action, waiting=waiting))
     if "user" not in who.roles or action not in {"create", "read", "update", "delete", "search"}:
         return _DENIED
-    return _beyond_own(action, value) or Allowed(ownership(who))
+    return _beyond_own(action, value) or Allowed({**ownership(who)})
+
+
+def _answerable(who: Principal, action: str, *, waiting: bool) -> Filter:
+    """What an approver reads: what waits in the own tenant, and, with a seat, the own threads."""
+    marked: Filter = {"tenant": who.tenant, WAITING: True}
+    if action == "search":
+        return {"$or": [{**ownership(who)}, marked]} if "user" in who.roles else marked
+    if waiting:
+        return {"tenant": who.tenant}
+    # Of any other thread the server says in its own words that there is none: this matches no mark.
+    return {**ownership(who)} if "user" in who.roles else {**marked, WAITING: "no"}
 
 
 def _beyond_own(action: str, value: Mapping[str, Any]) -> Refused | None:
@@ -67,8 +90,14 @@ def _beyond_own(action: str, value: Mapping[str, Any]) -> Refused | None:
     )
 
 
-def assistants(who: Principal, action: str) -> Verdict:
-    """The rule for assistants: users see their tenant's channels, operators all but the server's own."""
+def assistants(who: Principal, action: str, *, starting: bool = False) -> Verdict:
+    """The rule for assistants: users see their tenant's channels, operators all but the server's own.
+
+    Args:
+        who: The caller.
+        action: What is to be done.
+        starting: Whether the server asks on behalf of a run that the door has just let in.
+    """
     reading = action in {"read", "search"}
     if who.operator:
         kinds = [{"kind": kind} for kind in (CHANNEL, RELEASE, FOREIGN)]
@@ -77,7 +106,8 @@ def assistants(who: Principal, action: str) -> Verdict:
         # A schedule runs as whoever created it, an operator of any tenant; the door has checked that the
         # assistant is the schedule's own, and the server asks here once more.
         return Allowed({"kind": CHANNEL})
-    if reading and "user" in who.roles:
+    answering = starting and action == "read" and "approver" in who.roles
+    if reading and ("user" in who.roles or answering):
         return Allowed({"tenant": who.tenant, "kind": CHANNEL})
     return _DENIED if reading else _FILES
 

@@ -21,13 +21,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from agent.telemetry.process import telemetry
 from agent.tools.shipped import ledger, shop
 from assistants import store
 from assistants.configuration import AUTH_TARGET
 from assistants.errors import ConfigurationInvalid
 from assistants.principal import principal
 from assistants.reconcile import apply
+from assistants.server import approvals, audit, usage
 from assistants.server.deployment import deployment, engines
+from assistants.server.inbox import close_late
 from assistants.server.surround import Info, Shield
 
 
@@ -85,7 +88,11 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     await ledger.open()
     await shop.prepare(sorted(here.catalog.tenants))
     await apply(here.catalog, get_client())
+    closing = asyncio.create_task(close_late(ledger))
     yield
+    await telemetry.close()
+    closing.cancel()
+    await asyncio.wait([closing])
     await shop.dispose()
     await ledger.dispose()
     await engines.dispose()
@@ -97,7 +104,15 @@ def info() -> dict[str, Any]:
 
 
 app = Starlette(
-    routes=[Route("/ops/health", health, methods=["GET"])],
+    routes=[
+        Route("/ops/health", health, methods=["GET"]),
+        Route("/ops/usage", usage.usage, methods=["GET"]),
+        Route("/ops/audit", audit.audit, methods=["GET"]),
+        Route("/ops/audit/verify", audit.verify, methods=["GET"]),
+        Route("/ops/approvals", approvals.listed, methods=["GET"]),
+        Route("/ops/approvals/{approval_id}", approvals.one, methods=["GET"]),
+        Route("/ops/approvals/{approval_id}", approvals.decide, methods=["POST"]),
+    ],
     middleware=[Middleware(Shield), Middleware(Info, extra=info)],
     lifespan=lifespan,
 )

@@ -9,24 +9,41 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from langgraph_sdk import Auth
 
+from agent.ledger import Event
+from agent.tools.shipped import ledger, registry
 from assistants.graphs import GRAPHS
-from assistants.principal import Principal, principal
-from assistants.server import access, door
+from assistants.principal import SERVICE, Principal, principal
+from assistants.server import access, door, inbox
 from assistants.server.authenticate import Headers, Unauthenticated
 from assistants.server.authenticate import authenticate as identify
 from assistants.server.deployment import control_engine, deployment
-from assistants.server.loopback import busy_threads, held_message_ids, last_assistant, waiting_runs
+from assistants.server.loopback import busy_threads, held_message_ids, waiting_runs
 from assistants.server.quota import Exceeded, Quota
+from assistants.server.run import NOT_FOUND, RunRequest
 
 logger = logging.getLogger(__name__)
 auth = Auth()
 _HTTP = Auth.exceptions.HTTPException
 _QUEUE = 5  # runs that may wait on a thread where the tenant's file says nothing; they hold the queue's front
 _quota = Quota(control_engine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A run that the door let in during this very request."""
+
+    assistant: uuid.UUID
+    thread: str | None
+
+
+_STARTED: ContextVar[_Started | None] = ContextVar("signalbox_started", default=None)
 
 Context = Auth.types.AuthContext
 Value = Any  # one typed dict of langgraph-sdk for each action; the server reads what is changed in place
@@ -71,7 +88,9 @@ async def create_thread(ctx: Context, value: Value) -> access.Filter:
 @auth.on.threads.read
 async def read_thread(ctx: Context, value: Value) -> access.Filter:
     """Read a thread, its state, history, runs and streams."""
-    return _allow(access.threads(_who(ctx), "read", value))
+    who = _who(ctx)
+    waiting = "approver" in who.roles and await _answerable(who, str(value.get("thread_id")))
+    return _allow(access.threads(who, "read", value, waiting=waiting))
 
 
 @auth.on.threads.update
@@ -88,21 +107,30 @@ async def delete_thread(ctx: Context, value: Value) -> access.Filter:
 
 @auth.on.threads.search
 async def search_threads(ctx: Context, value: Value) -> access.Filter:
-    """Search or count threads."""
-    return _allow(access.threads(_who(ctx), "search", value))
+    """Search or count threads; for approvers the marks of what waits are brought up to date before."""
+    who = _who(ctx)
+    if "approver" in who.roles and not who.operator:
+        await inbox.refresh(ledger, who.tenant, now=datetime.now(UTC))
+    return _allow(access.threads(who, "search", value))
 
 
 @auth.on.threads.create_run
 async def create_run(ctx: Context, value: Value) -> access.Filter:
     """The door: admit the run with its assistant's context and a stamp, or refuse it."""
-    who, here = _who(ctx), deployment()
-    request = await _run_request(who, value)
-    verdict = door.decide(request, who, here.catalog, secret=here.secret, graphs=GRAPHS)
+    who, here, now = _who(ctx), deployment(), datetime.now(UTC)
+    request = await _run_request(who, value, now)
+    verdict = door.decide(
+        request, who, here.catalog, secret=here.secret, graphs=GRAPHS, registry=registry, now=now
+    )
     if isinstance(verdict, access.Refused):
-        _alert_unattended(who, verdict)
+        await _alert_unattended(who, request, verdict, now)
         raise _HTTP(status_code=verdict.status, detail=verdict.detail)
     await _spend(verdict.assistant.tenant, request.thread)
+    late = await inbox.take(ledger, verdict.assistant.tenant, request, verdict.going, now=now)
+    if late is not None:
+        raise _HTTP(status_code=late.status, detail=late.detail)
     _write(value, verdict, unattended=who.unattended)
+    _STARTED.set(_Started(request.assistant, request.thread))
     return verdict.filter
 
 
@@ -119,8 +147,10 @@ async def create_assistant(ctx: Context, value: Value) -> access.Filter:
 
 @auth.on.assistants.read
 async def read_assistant(ctx: Context, value: Value) -> access.Filter:
-    """Read an assistant, its schemas, graph and versions."""
-    return _allow(access.assistants(_who(ctx), "read"))
+    """Read an assistant, its schemas, graph and versions; the server asks again for each run that starts."""
+    started = _STARTED.get()
+    starting = started is not None and started.assistant == value.get("assistant_id")
+    return _allow(access.assistants(_who(ctx), "read", starting=starting))
 
 
 @auth.on.assistants.update
@@ -150,7 +180,7 @@ async def create_cron(ctx: Context, value: Value) -> access.Filter:
     payload: dict[str, Any] = value.get("payload") or {}
     assistant = deployment().catalog.by_id(_uuid(payload.get("assistant_id")))
     if assistant is None:
-        raise _HTTP(status_code=404, detail=door.NOT_FOUND.detail)
+        raise _HTTP(status_code=404, detail=NOT_FOUND.detail)
     config: dict[str, Any] = payload.get("config") or {}
     configurable: dict[str, Any] = config.get("configurable") or {}
     for key in [key for key in configurable if key.startswith("langgraph_")]:
@@ -207,35 +237,44 @@ def _allow(verdict: access.Verdict) -> access.Filter:
     return verdict.filter
 
 
-async def _run_request(who: Principal, value: Value) -> door.RunRequest:
+async def _answerable(who: Principal, thread: str) -> bool:
+    """Whether an approver may read the thread: it waits, or this request has just answered it."""
+    started = _STARTED.get()
+    if started is not None and started.thread == thread:
+        return True
+    return await inbox.waits(ledger, who.tenant, thread, now=datetime.now(UTC))
+
+
+async def _run_request(who: Principal, value: Value, now: datetime) -> RunRequest:
     kwargs = value["kwargs"]
-    thread = value.get("thread_id")
-    return door.RunRequest(
+    thread = str(value["thread_id"]) if value.get("thread_id") else None
+    request = RunRequest(
         run=str(value["run_id"]),
-        thread=str(thread) if thread else None,
+        thread=thread,
         assistant=_uuid(value["assistant_id"]),
         input=kwargs.get("input"),
         command=kwargs.get("command"),
         metadata=value.get("metadata") or {},
-        thread_assistant=await _last_assistant(str(thread)) if thread and _continues(who, kwargs) else None,
         pauses=bool(kwargs.get("interrupt_before") or kwargs.get("interrupt_after")),
-        taken=await _taken(str(thread), kwargs.get("input")) if thread and not who.operator else frozenset(),
     )
+    assistant = deployment().catalog.by_id(request.assistant)
+    if thread is None or assistant is None or not (_anywhere(who) or who.tenant == assistant.tenant):
+        return request  # the door lets it in without looking at a thread, or not at all
+    named = bool(door.message_ids(request.input))
+    facts, records = await inbox.standing(
+        ledger,
+        assistant.tenant,
+        thread,
+        resume=request.resume,
+        look=named or who.operator or request.input is None,
+        now=now,
+    )
+    taken = await held_message_ids(thread) if named and not who.operator else frozenset[str]()
+    return replace(request, facts=facts, records=records, taken=taken)
 
 
-async def _taken(thread: str, sent: object) -> frozenset[str]:
-    """Ids of the thread's messages; read only where the input names ids, as few clients do."""
-    return await held_message_ids(thread) if door.message_ids(sent) else frozenset()
-
-
-def _continues(who: Principal, kwargs: Value) -> bool:
-    """Whether the run depends on what the thread has served: an operator's, or one without new input."""
-    return who.operator or kwargs.get("input") is None
-
-
-async def _last_assistant(thread: str) -> uuid.UUID | None:
-    last = await last_assistant(thread)
-    return _uuid(last) if last else None
+def _anywhere(who: Principal) -> bool:
+    return who.operator or who.unattended
 
 
 async def _spend(tenant: str, thread: str | None) -> None:
@@ -259,6 +298,8 @@ async def _spend(tenant: str, thread: str | None) -> None:
 def _write(value: Value, verdict: door.Admitted, *, unattended: bool) -> None:
     """Put the decision into the run; the server keeps what is changed in place."""
     kwargs = value["kwargs"]
+    if verdict.going.resume is not None:
+        kwargs["command"]["resume"] = dict(verdict.going.resume)
     kwargs["context"] = verdict.context.total()
     # A run without a thread has no checkpointer, and langgraph 1.2.24 fails on `sync` without one.
     kwargs["durability"] = "async" if kwargs.get("temporary") else verdict.durability
@@ -274,11 +315,24 @@ def _write(value: Value, verdict: door.Admitted, *, unattended: bool) -> None:
     metadata.update(verdict.metadata)
 
 
-def _alert_unattended(who: Principal, verdict: access.Refused) -> None:
-    if who.unattended:
-        logger.error(
-            "a scheduled run was refused", extra={"status": verdict.status, "detail": verdict.detail}
+async def _alert_unattended(
+    who: Principal, request: RunRequest, verdict: access.Refused, now: datetime
+) -> None:
+    """Nobody sees the answer to a schedule: its refusal goes to the log and to the tenant's audit."""
+    if not who.unattended:
+        return
+    logger.error("a scheduled run was refused", extra={"status": verdict.status, "detail": verdict.detail})
+    tenant = request.metadata.get("tenant")
+    if tenant in deployment().catalog.tenants:
+        event = Event(
+            action="run.refused",
+            actor=f"{tenant}/{SERVICE}",
+            assistant=str(request.assistant),
+            thread=request.thread or "",
+            run=request.run,
+            facts={"status": verdict.status},
         )
+        await ledger.audit.append(str(tenant), event, now=now)
 
 
 def _uuid(value: object) -> uuid.UUID:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from agent.context import AgentContext
 from agent.stamp import RunKey, sign
+from agent.tools.registry import Registry
 from assistants.loader import Catalog, ResolvedAssistant
-from assistants.principal import SERVICE, Principal
+from assistants.principal import Principal
 from assistants.server.access import Refused
-
-NOT_FOUND = Refused(404, "Thread or assistant not found.")
-"""Word for word what the server says of an id that does not exist, so that probing tells nothing."""
+from assistants.server.continuation import Continuation, continuation, visible
+from assistants.server.run import NOT_FOUND, RunRequest
 
 GRAPHS_NAMESPACE = uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 """The namespace of the server's own assistants, one for each graph (langgraph-api 0.16.7, `graph.py`)."""
@@ -31,26 +32,11 @@ _ENGINE = "__pregel_"  # langgraph's own switches; the server lets a client's th
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What the door is shown of a run. `thread` is `None` for a stateless run."""
-
-    run: str
-    thread: str | None
-    assistant: uuid.UUID
-    input: object
-    command: Mapping[str, Any] | None
-    metadata: Mapping[str, Any]
-    thread_assistant: uuid.UUID | None = None
-    """The assistant that last ran on the thread, where the thread exists."""
-    taken: frozenset[str] = frozenset()
-    """Ids of messages that the thread already holds, as far as the input names any."""
-    pauses: bool = False
-    """Whether the run is to be interrupted before or after nodes."""
-
-
-@dataclass(frozen=True, slots=True)
 class Admitted:
-    """The run may start with this context, metadata and configuration; `filter` guards its thread."""
+    """The run may start with this context, metadata and configuration; `filter` guards its thread.
+
+    `going` says what has to be recorded before, and what the run resumes with.
+    """
 
     assistant: ResolvedAssistant
     context: AgentContext
@@ -58,10 +44,18 @@ class Admitted:
     recursion_limit: int
     durability: str
     filter: dict[str, Any]
+    going: Continuation
 
 
 def decide(
-    request: RunRequest, who: Principal, catalog: Catalog, *, secret: bytes, graphs: Sequence[str]
+    request: RunRequest,
+    who: Principal,
+    catalog: Catalog,
+    *,
+    secret: bytes,
+    graphs: Sequence[str],
+    registry: Registry,
+    now: datetime,
 ) -> Admitted | Refused:
     """Admit or refuse a run.
 
@@ -71,6 +65,8 @@ def decide(
         catalog: The assistants that may run.
         secret: The server's secret, for the stamp.
         graphs: Ids of the deployment's graphs, whose own assistants are refused by name.
+        registry: The deployment's tools, which edited arguments must fit.
+        now: The moment, aware; what has expired by then can't be decided.
     """
     if request.assistant in {uuid.uuid5(GRAPHS_NAMESPACE, graph) for graph in graphs}:
         return Refused(
@@ -79,8 +75,16 @@ def decide(
     assistant = catalog.by_id(request.assistant)
     if assistant is None or not _may_run(who, assistant, request):
         return NOT_FOUND
-    refusal = _elsewhere(request, assistant, catalog) or _forged(request, who)
-    return refusal or _admit(request, who, assistant, secret)
+    refusal = _forged(request, who) or _seatless(request, who)
+    if refusal is not None:
+        return refusal
+    if not visible(request, who, assistant.tenant):
+        return NOT_FOUND
+    refusal = _elsewhere(request, who, assistant, catalog) or _taken(request, who)
+    if refusal is not None:
+        return refusal
+    going = continuation(request, who, assistant, registry=registry, now=now)
+    return going if isinstance(going, Refused) else _admit(request, who, assistant, going, secret)
 
 
 def _may_run(who: Principal, assistant: ResolvedAssistant, request: RunRequest) -> bool:
@@ -88,19 +92,28 @@ def _may_run(who: Principal, assistant: ResolvedAssistant, request: RunRequest) 
         return True
     if who.unattended:
         return request.metadata.get("tenant") == assistant.tenant
-    return "user" in who.roles and who.tenant == assistant.tenant
+    return not who.roles.isdisjoint({"user", "approver"}) and who.tenant == assistant.tenant
 
 
-def _elsewhere(request: RunRequest, assistant: ResolvedAssistant, catalog: Catalog) -> Refused | None:
-    """A thread serves one tenant: an operator's test must not carry one tenant's words to another."""
-    if request.thread_assistant is None:
+def _seatless(request: RunRequest, who: Principal) -> Refused | None:
+    if who.operator or who.unattended or "user" in who.roles or request.input is None:
         return None
-    if request.input is None and request.thread_assistant != request.assistant:
+    return Refused(403, "Approvers answer what waits; sending messages takes the role 'user'.")
+
+
+def _elsewhere(
+    request: RunRequest, who: Principal, assistant: ResolvedAssistant, catalog: Catalog
+) -> Refused | None:
+    """A thread serves one tenant: an operator's test must not carry one tenant's words to another."""
+    last = request.facts.assistant if request.facts is not None else None
+    if last is None or not (who.operator or request.input is None):
+        return None
+    if request.input is None and last != request.assistant:
         # A run without input goes on where another assistant's policy stopped the thread.
         return Refused(
             409, "This thread waits under another assistant; go on with that one, or say something."
         )
-    earlier = catalog.by_id(request.thread_assistant)  # unknown: it has left the catalog, with its tenant
+    earlier = catalog.by_id(last)  # unknown: it has left the catalog, with its tenant
     if earlier is not None and earlier.tenant == assistant.tenant:
         return None
     return Refused(409, "This thread has served another tenant's assistant; start a new thread.")
@@ -110,15 +123,18 @@ def _forged(request: RunRequest, who: Principal) -> Refused | None:
     """Why a client may not send this; operators may."""
     if who.operator:
         return None
-    return _commanded(request.command or {}) or _paused(request) or _spoken(request)
+    return _commanded(request) or _paused(request) or _spoken(request)
 
 
-def _commanded(command: Mapping[str, Any]) -> Refused | None:
+def _commanded(request: RunRequest) -> Refused | None:
+    command = request.command or {}
     extra = sorted(key for key in command if key != "resume" and command[key])
     if extra:
         return Refused(422, f"A client can't send command.{extra[0]}; send a message, or command.resume.")
     if command and command.get("resume") is None:
         return Refused(422, "A client's command must resume: {'resume': …}.")
+    if command and request.input is not None:
+        return Refused(422, "A run resumes or takes a message; send one of command.resume and input.")
     return None
 
 
@@ -131,6 +147,12 @@ def _paused(request: RunRequest) -> Refused | None:
 def _spoken(request: RunRequest) -> Refused | None:
     if not human_only(request.input):
         return Refused(422, "A client can send human messages only: {'messages': [{'role': 'user', …}]}.")
+    return None
+
+
+def _taken(request: RunRequest, who: Principal) -> Refused | None:
+    if who.operator:
+        return None
     known = sorted(message_ids(request.input) & request.taken)
     if known:
         return Refused(422, f"Message id {known[0]!r} is already in this thread; send new messages only.")
@@ -191,17 +213,25 @@ def _wellformed(fields: Mapping[str, object]) -> bool:
     )
 
 
-def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, secret: bytes) -> Admitted:
-    acting = Principal(assistant.tenant, SERVICE, frozenset()) if who.unattended else who
+def _admit(
+    request: RunRequest, who: Principal, assistant: ResolvedAssistant, going: Continuation, secret: bytes
+) -> Admitted:
+    acting = going.acting
     key = RunKey(run=request.run, thread=request.thread or "", assistant=str(request.assistant))
-    stamp = sign(assistant.context, key, principal=acting.identity, unattended=who.unattended, secret=secret)
-    owner = {"tenant": acting.tenant, "owner": acting.identity}
-    own = {"tenant": acting.tenant} if who.unattended else owner  # a schedule may run on a person's thread
+    stamp = sign(
+        assistant.context,
+        key,
+        principal=acting.identity,
+        roles=acting.roles,
+        unattended=who.unattended,
+        secret=secret,
+    )
     return Admitted(
         assistant=assistant,
         context=assistant.context.model_copy(update={"stamp": stamp}),
         metadata={
-            **owner,
+            "tenant": acting.tenant,
+            "owner": acting.identity,
             "assistant": f"{assistant.tenant}/{assistant.name}",
             "release": assistant.context.release,
             "release_reason": "stable",
@@ -210,7 +240,8 @@ def _admit(request: RunRequest, who: Principal, assistant: ResolvedAssistant, se
         },
         recursion_limit=(assistant.context.limits.steps or _STEPS) + _MARGIN,
         durability=assistant.context.durability,
-        filter={} if who.operator else own,
+        filter=going.filter,
+        going=going,
     )
 
 

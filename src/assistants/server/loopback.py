@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import uuid
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 
 from assistants.principal import PLATFORM
+from assistants.server.access import WAITING
+from assistants.server.waiting import ThreadFacts
+
+_PAGE: Final = 500  # threads that are asked for at once
 
 
 @asynccontextmanager
@@ -40,14 +45,76 @@ async def held_message_ids(thread: str) -> frozenset[str]:
     return frozenset(str(message["id"]) for message in messages if message.get("id"))
 
 
-async def last_assistant(thread: str) -> str | None:
-    """The id of the assistant that last ran on a thread; `None` where there is no such thread or run."""
+async def thread_facts(thread: str) -> ThreadFacts | None:
+    """What the door has to know of a thread; `None` where there is none.
+
+    The thread's own record says what it waits for. Where that is silent although the thread has stopped, its
+    state is asked as well: what the two say differs after a restart (langgraph-runtime-inmem 0.36.7).
+    """
     async with platform("door") as client:
         try:
-            found = await client.threads.get(thread)
+            found = cast("Mapping[str, Any]", await client.threads.get(thread))
         except NotFoundError:
             return None
-    return (found["metadata"] or {}).get("assistant_id")
+        interrupts = _ids(found.get("interrupts"))
+        if not interrupts and found["status"] in ("interrupted", "error"):
+            state = cast("Mapping[str, Any]", await client.threads.get_state(thread))
+            interrupts = tuple(str(each["id"]) for each in state.get("interrupts") or ())
+    metadata: Mapping[str, Any] = found.get("metadata") or {}
+    return ThreadFacts(
+        tenant=str(metadata.get("tenant") or ""),
+        owner=str(metadata.get("owner") or ""),
+        assistant=_uuid(metadata.get("assistant_id")),
+        busy=found["status"] == "busy",
+        interrupts=interrupts,
+    )
+
+
+def _ids(by_task: Mapping[str, Sequence[Mapping[str, Any]]] | None) -> tuple[str, ...]:
+    """The ids of a thread's interrupts, which it keeps by task."""
+    return tuple(str(each["id"]) for task in (by_task or {}).values() for each in task if each.get("id"))
+
+
+def _uuid(value: object) -> uuid.UUID | None:
+    try:
+        return uuid.UUID(str(value))
+    except ValueError:
+        return None
+
+
+async def mark_waiting(tenant: str, threads: Collection[str]) -> list[str]:
+    """Mark these threads of a tenant as waiting, and no others; the ones that do not exist (any more).
+
+    The server can filter by metadata only, so that is where the mark has to be.
+    """
+    async with platform("inbox") as client:
+        marked = await _marked(client, tenant)
+        for thread in sorted(marked.difference(threads)):
+            await _mark(client, thread, waiting=False)
+        return [
+            thread
+            for thread in sorted(set(threads).difference(marked))
+            if not await _mark(client, thread, waiting=True)
+        ]
+
+
+async def _marked(client: LangGraphClient, tenant: str) -> set[str]:
+    found: set[str] = set()
+    while True:
+        page = await client.threads.search(
+            metadata={"tenant": tenant, WAITING: True}, limit=_PAGE, offset=len(found), select=["thread_id"]
+        )
+        found |= {thread["thread_id"] for thread in page}
+        if len(page) < _PAGE:
+            return found
+
+
+async def _mark(client: LangGraphClient, thread: str, *, waiting: bool) -> bool:
+    try:
+        await client.threads.update(thread, metadata={WAITING: waiting})
+    except NotFoundError:
+        return False
+    return True
 
 
 async def waiting_runs(thread: str, *, most: int) -> int:

@@ -157,6 +157,29 @@ CALL = {"name": "orders_get", "args": {"number": 1001}, "id": "1"}
             [Shown("step", "tools"), Shown("result", f"orders_get: {'x' * 400}…")],
         ),
         ("updates", {"model": None}, [Shown("step", "model")]),
+        (
+            "updates",
+            {
+                "__interrupt__": [
+                    {
+                        "id": "5" * 32,
+                        "value": {
+                            "action_requests": [{"name": "orders_refund", "args": {"amount": 120}}],
+                            "approval": {"id": "ab" * 32, "by": "approver", "expires_at": None},
+                        },
+                    },
+                    {"id": "6" * 32, "value": "may I?"},
+                ]
+            },
+            [
+                Shown(
+                    "approval",
+                    'orders_refund {"amount": 120} waits for the role approver: '
+                    "signalbox approvals approve abababababab",
+                ),
+                Shown("approval", 'waits for: "may I?"'),
+            ],
+        ),
         ("error", {"error": "ModelUnavailable", "message": "It is down."}, [Shown("error", "It is down.")]),
         ("metadata", {"run_id": "1"}, []),
     ],

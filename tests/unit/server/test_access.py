@@ -34,6 +34,9 @@ COLUMNS = (
 EVERYTHING = Allowed({})
 OWN = Allowed({"tenant": "acme", "owner": "acme/u1"})
 TENANT = Allowed({"tenant": "acme"})
+WAITING = Allowed({"tenant": "acme", "waiting": True})
+OWN_OR_WAITING = Allowed({"$or": [OWN.filter, WAITING.filter]})
+NONE = Allowed({"tenant": "acme", "waiting": "no"})  # no thread has that mark
 CHANNELS = Allowed({"tenant": "acme", "kind": "channel"})
 ANY_CHANNEL = Allowed({"kind": "channel"})
 KINDS = Allowed({"$or": [{"kind": "channel"}, {"kind": "release"}, {"kind": "foreign"}]})
@@ -45,10 +48,10 @@ FILES = Refused(
 #                               nobody    user      approver  user+appr  ... operator, whatever else
 TABLE: dict[tuple[str, str], tuple[Verdict, Verdict, Verdict, Verdict, Verdict]] = {
     ("threads", "create"): (DENIED, OWN, DENIED, OWN, EVERYTHING),
-    ("threads", "read"): (DENIED, OWN, DENIED, OWN, EVERYTHING),
+    ("threads", "read"): (DENIED, OWN, NONE, OWN, EVERYTHING),
     ("threads", "update"): (DENIED, OWN, DENIED, OWN, EVERYTHING),
     ("threads", "delete"): (DENIED, OWN, DENIED, OWN, EVERYTHING),
-    ("threads", "search"): (DENIED, OWN, DENIED, OWN, EVERYTHING),
+    ("threads", "search"): (DENIED, OWN, WAITING, OWN_OR_WAITING, EVERYTHING),
     # Runs are the door's; the table lets nobody but operators start one past it.
     ("threads", "create_run"): (DENIED, DENIED, DENIED, DENIED, EVERYTHING),
     ("assistants", "create"): (FILES, FILES, FILES, FILES, KINDS),
@@ -147,6 +150,8 @@ def test_two_verdicts_share_no_filter() -> None:
         lambda: access.threads(person("operator"), "read", {}),
         lambda: access.assistants(person("operator"), "read"),
         lambda: access.store(person("user")),
+        lambda: access.threads(person("approver"), "search", {}),
+        lambda: access.threads(person("user", "approver"), "read", {}),
     ):
         first = ask()
         assert isinstance(first, Allowed)
@@ -181,7 +186,7 @@ def test_a_user_may_cancel_runs() -> None:
     assert access.threads(person("user"), "update", {"thread_id": "t", "action": "rollback"}) == OWN
 
 
-@pytest.mark.parametrize("key", ["tenant", "owner", "pin", "assistant_id", "graph_id"])
+@pytest.mark.parametrize("key", ["tenant", "owner", "pin", "assistant_id", "graph_id", "waiting"])
 def test_a_user_cannot_write_metadata_that_the_server_relies_on(key: str) -> None:
     values: tuple[object, ...] = ("globex", None, "", {})
     for value in values:
@@ -191,7 +196,7 @@ def test_a_user_cannot_write_metadata_that_the_server_relies_on(key: str) -> Non
 
 
 def test_the_reserved_keys_are_the_ones_above() -> None:
-    assert {"tenant", "owner", "pin", "assistant_id", "graph_id"} == access.RESERVED_THREAD_KEYS
+    assert {"tenant", "owner", "pin", "assistant_id", "graph_id", "waiting"} == access.RESERVED_THREAD_KEYS
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"title": "Order 1001"}, {"Tenant": "x"}, {"tenants": "x"}])
@@ -203,6 +208,36 @@ def test_a_user_may_write_other_metadata(metadata: dict[str, str] | None) -> Non
 def test_reading_and_deleting_do_not_depend_on_the_value(action: str) -> None:
     for value in ({}, {"metadata": {"tenant": "globex"}}, {"thread_ids": ["t"]}):
         assert access.threads(person("user"), action, value) == OWN
+
+
+# Who answers
+
+
+def test_a_waiting_thread_of_the_tenant_is_read_by_its_approvers_and_nobody_else() -> None:
+    def read(*roles: str) -> Verdict:
+        return access.threads(person(*roles), "read", {}, waiting=True)
+
+    assert read("approver") == read("user", "approver") == TENANT
+    assert (read("user"), read(), read("operator")) == (OWN, DENIED, EVERYTHING)
+
+
+@pytest.mark.parametrize("action", ["create", "update", "delete", "create_run", "copy", ""])
+def test_a_waiting_thread_lets_an_approver_do_nothing_but_read(action: str) -> None:
+    for waiting in (True, False):
+        assert access.threads(person("approver"), action, {"metadata": {}}, waiting=waiting) == DENIED
+
+
+@pytest.mark.parametrize("action", ["create", "update", "delete"])
+def test_a_seat_writes_the_own_threads_only_even_where_another_s_waits(action: str) -> None:
+    both = person("user", "approver")
+    assert access.threads(both, action, PLAIN.get(action, {}), waiting=True) == OWN
+
+
+def test_an_approver_s_run_may_use_the_tenant_s_assistant_that_it_resumes() -> None:
+    assert access.assistants(person("approver"), "read", starting=True) == CHANNELS
+    for action in ("search", "create", "update", "delete"):
+        assert isinstance(access.assistants(person("approver"), action, starting=True), Refused)
+    assert access.assistants(person(), "search", starting=True) == DENIED
 
 
 # The store

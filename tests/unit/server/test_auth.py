@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,16 +12,22 @@ import pytest
 from langgraph_sdk import Auth
 
 from agent.context import AgentContext
+from agent.ledger import Approval, Verdict
 from agent.stamp import RunKey, verify
+from agent.tools.shipped import ledger
 from assistants import store
 from assistants.principal import Principal
 from assistants.server import auth as module
 from assistants.server import deployment as deployed
+from assistants.server import inbox
 from assistants.server.auth import auth
 from assistants.server.deployment import deployment
 from assistants.server.door import GRAPHS_NAMESPACE
+from assistants.server.quota import Exceeded
 from assistants.server.token import Expectation, issue, now
+from assistants.server.waiting import ThreadFacts
 from tests.unit.server.catalogs import found, written
+from tests.unit.server.waits import APPROVE, NOON, ONE, TWO, asked, thread
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +52,11 @@ async def here(tmp_path: Path) -> AsyncGenerator[deployed.Deployment]:
     os.environ.update(values)
     deployment.cache_clear()
     await store.prepare(values["SIGNALBOX_DB"])
+    started: Any = module._STARTED  # pyright: ignore[reportPrivateUsage]
+    token = started.set(None)
     yield deployment()
+    started.reset(token)
+    await ledger.dispose()
     await deployed.engines.dispose()
     os.environ.clear()
     os.environ.update(before)
@@ -288,6 +298,174 @@ async def test_a_schedule_runs_for_its_tenant_only_and_a_refusal_is_reported(
     assert caplog.records == []
     assert await status(SCHEDULE, "threads", "create_run", run_of(support.id)) == 404
     assert [record.message for record in caplog.records] == ["a scheduled run was refused"]
+    assert await ledger.audit.read("acme") == []
+    (alert,) = await ledger.audit.read("globex")  # whose schedule it says it is
+    assert (alert.action, alert.actor, alert.values) == ("run.refused", "globex/service", {"status": 404})
+
+
+async def test_a_refused_schedule_of_no_known_tenant_is_in_nobody_s_audit(here: deployed.Deployment) -> None:
+    support = found(here.catalog, "acme", "support")
+    for metadata in ({}, {"tenant": "nosuch"}, {"tenant": None}):
+        assert await status(SCHEDULE, "threads", "create_run", run_of(support.id, metadata=metadata)) == 404
+    for tenant in ("acme", "globex", "nosuch"):
+        assert await ledger.audit.read(tenant) == []
+
+
+# Approvals
+
+
+BOSS = ("acme/boss", ["approver"])
+THREAD = str(uuid.UUID(int=7))
+
+
+@pytest.fixture
+async def waiting(here: deployed.Deployment, monkeypatch: pytest.MonkeyPatch) -> Approval:
+    """Ann's thread waits for a refund; outside a server the test has to say what it is."""
+    support = found(here.catalog, "acme", "support")
+
+    async def thread_facts(identity: str) -> ThreadFacts:
+        assert identity == THREAD
+        return thread(ONE, assistant=support.id)
+
+    async def nothing_waits(_thread: str, *, most: int) -> int:
+        return 0
+
+    monkeypatch.setattr(inbox, "thread_facts", thread_facts)
+    monkeypatch.setattr(module, "waiting_runs", nothing_waits)
+    record = asked(release=support.context.release, thread=THREAD, expires_at=None)
+    return await ledger.approvals.request(record.request)
+
+
+def resuming(here: deployed.Deployment, resume: object) -> dict[str, Any]:
+    value = run_of(found(here.catalog, "acme", "support").id)
+    value["kwargs"].update(input=None, command={"resume": resume})
+    return value
+
+
+async def state_of(record: Approval) -> tuple[str, str | None]:
+    current = await ledger.approvals.get("acme", record.id)
+    assert current is not None
+    return current.state, current.decided_by
+
+
+async def test_an_answer_is_recorded_and_the_run_acts_for_who_asked(
+    here: deployed.Deployment, waiting: Approval
+) -> None:
+    value = resuming(here, APPROVE)
+    command = value["kwargs"]["command"]
+    assert await dispatch(BOSS, "threads", "create_run", value) == {"tenant": "acme"}
+    assert value["kwargs"]["command"] is command
+    assert command == {"resume": {ONE: APPROVE}}, "a lone answer becomes a map"
+    assert value["kwargs"]["context"]["stamp"]["principal"] == "acme/ann"
+    assert (value["metadata"]["tenant"], value["metadata"]["owner"]) == ("acme", "acme/ann")
+    assert await state_of(waiting) == ("approved", "acme/boss")
+
+
+@pytest.mark.parametrize(
+    ("who", "resume", "code"),
+    [
+        (BOSS, "yes", 422),
+        (BOSS, {TWO: APPROVE}, 409),
+        (ANN, APPROVE, 403),
+        (("acme/ann", ["user", "approver"]), APPROVE, 403),
+        (("acme/ben", ["user"]), APPROVE, 404),
+        (("globex/boss", ["approver"]), APPROVE, 404),
+        (OPERATOR, APPROVE, 403),
+        (SCHEDULE, APPROVE, 404),
+    ],
+)
+async def test_a_refused_answer_leaves_the_question_as_it_was(
+    here: deployed.Deployment, waiting: Approval, who: tuple[str, list[str]], resume: object, code: int
+) -> None:
+    value = resuming(here, resume)
+    before = repr(value)
+    assert await status(who, "threads", "create_run", value) == code
+    assert repr(value) == before
+    assert await state_of(waiting) == ("pending", None)
+    await dispatch(BOSS, "threads", "create_run", resuming(here, APPROVE))
+    assert await state_of(waiting) == ("approved", "acme/boss")
+
+
+async def test_an_answer_beyond_the_quota_is_not_recorded(
+    here: deployed.Deployment, waiting: Approval, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise Exceeded(1, 7)
+
+    monkeypatch.setattr(module._quota, "take", full)  # pyright: ignore[reportPrivateUsage]
+    assert await status(BOSS, "threads", "create_run", resuming(here, APPROVE)) == 429
+    assert await state_of(waiting) == ("pending", None)
+
+
+async def test_who_was_slower_is_refused(
+    here: deployed.Deployment, waiting: Approval, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two people at once: both pass the judgement, the ledger takes one."""
+
+    async def meanwhile(*_: object) -> None:
+        verdict = Verdict("reject", "acme/bea", frozenset({"approver"}))
+        await ledger.approvals.decide("acme", waiting.id, verdict, now=NOON)
+
+    monkeypatch.setattr(module._quota, "take", meanwhile)  # pyright: ignore[reportPrivateUsage]
+    assert await status(BOSS, "threads", "create_run", resuming(here, APPROVE)) == 409
+    assert await state_of(waiting) == ("rejected", "acme/bea")
+
+
+async def test_a_message_on_a_waiting_thread_is_refused(here: deployed.Deployment, waiting: Approval) -> None:
+    value = run_of(found(here.catalog, "acme", "support").id)
+    assert await status(ANN, "threads", "create_run", value) == 409
+    assert await state_of(waiting) == ("pending", None)
+
+
+async def test_a_schedule_on_a_waiting_thread_is_refused_with_an_alert(
+    here: deployed.Deployment, waiting: Approval
+) -> None:
+    value = run_of(found(here.catalog, "acme", "support").id, metadata={"tenant": "acme"})
+    assert await status(SCHEDULE, "threads", "create_run", value) == 409
+    alert = (await ledger.audit.read("acme"))[-1]
+    assert (alert.action, alert.thread, alert.values) == ("run.refused", THREAD, {"status": 409})
+
+
+async def test_an_approver_reads_a_thread_while_it_waits_and_in_the_request_that_answers_it(
+    here: deployed.Deployment, waiting: Approval
+) -> None:
+    support = found(here.catalog, "acme", "support")
+
+    async def read(identity: object) -> Any:
+        return await dispatch(BOSS, "threads", "read", {"thread_id": identity})
+
+    nothing = {"tenant": "acme", "waiting": "no"}
+    assert await read(uuid.UUID(int=7)) == {"tenant": "acme"}
+    assert await read(uuid.UUID(int=8)) == nothing
+    assert await dispatch(("globex/boss", ["approver"]), "threads", "read", {"thread_id": THREAD}) == {
+        "tenant": "globex",
+        "waiting": "no",
+    }
+    assert await status(BOSS, "assistants", "read", {"assistant_id": support.id}) == 403
+    await dispatch(BOSS, "threads", "create_run", resuming(here, APPROVE))
+    assert await read(uuid.UUID(int=7)) == {"tenant": "acme"}, "its run is being waited for"
+    assert (await dispatch(BOSS, "assistants", "read", {"assistant_id": support.id}))["tenant"] == "acme"
+    assert await status(BOSS, "assistants", "read", {"assistant_id": uuid.UUID(int=1)}) == 403
+    module._STARTED.set(None)  # pyright: ignore[reportPrivateUsage] - the next request
+    assert await read(uuid.UUID(int=7)) == nothing
+    assert await status(BOSS, "assistants", "read", {"assistant_id": support.id}) == 403
+
+
+async def test_an_approver_s_search_brings_the_marks_up_to_date(
+    here: deployed.Deployment, waiting: Approval, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked: list[tuple[str, set[str]]] = []
+
+    async def mark_waiting(tenant: str, threads: Collection[str]) -> list[str]:
+        marked.append((tenant, set(threads)))
+        return []
+
+    monkeypatch.setattr(inbox, "mark_waiting", mark_waiting)
+    assert await dispatch(BOSS, "threads", "search", {}) == {"tenant": "acme", "waiting": True}
+    assert marked == [("acme", {THREAD})]
+    for who in (ANN, OPERATOR, ("acme/olga", ["operator", "approver"])):
+        await dispatch(who, "threads", "search", {})
+    assert len(marked) == 1
 
 
 # Assistants and crons

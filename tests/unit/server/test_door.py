@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,17 +22,20 @@ from assistants.principal import Principal
 from assistants.server.access import Refused
 from assistants.server.door import (
     GRAPHS_NAMESPACE,
-    NOT_FOUND,
     Admitted,
-    RunRequest,
     cleaned,
     decide,
     human_only,
     message_ids,
 )
-from tests.unit.server.catalogs import GRAPHS, catalog_in, found
+from assistants.server.run import NOT_FOUND, RunRequest
+from assistants.server.waiting import ThreadFacts
+from tests.unit.server.catalogs import GRAPHS, catalog_in, found, toolbox
 
 SECRET = b"the server's secret, 32 bytes or more"
+WAITS = "0af1" * 8
+APPROVE = {"decisions": [{"type": "approve"}]}
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 RUN = "0197f0d2-0000-7000-8000-000000000001"
 THREAD = "0197f0d2-0000-7000-8000-000000000002"
 HELLO = {"messages": [{"role": "user", "content": "hello"}]}
@@ -63,8 +67,14 @@ def asked(assistant: uuid.UUID | ResolvedAssistant, **values: Any) -> RunRequest
     return replace(base, **values)
 
 
+def served(last: uuid.UUID | None, **values: Any) -> ThreadFacts:
+    """A thread of ann's on which that assistant ran last."""
+    base = ThreadFacts(tenant="acme", owner="acme/ann", assistant=last, busy=False, interrupts=())
+    return replace(base, **values)
+
+
 def answer(request: RunRequest, who: Principal, catalog: Catalog) -> Admitted | Refused:
-    return decide(request, who, catalog, secret=SECRET, graphs=GRAPHS)
+    return decide(request, who, catalog, secret=SECRET, graphs=GRAPHS, registry=toolbox(), now=NOON)
 
 
 def admitted(request: RunRequest, who: Principal, catalog: Catalog) -> Admitted:
@@ -104,7 +114,7 @@ def test_the_stamp_is_for_this_run_and_this_caller(catalog: Catalog, support: Re
     context = admitted(asked(support), ANN, catalog).context
     key = RunKey(run=RUN, thread=THREAD, assistant=str(support.id))
     stamp = verify(context, key, secret=SECRET)
-    assert (stamp.principal, stamp.unattended) == ("acme/ann", False)
+    assert (stamp.principal, stamp.roles, stamp.unattended) == ("acme/ann", ("user",), False)
     for other in (replace(key, run="x"), replace(key, thread="x"), replace(key, assistant="x")):
         with pytest.raises(RunRefused):
             verify(context, other, secret=SECRET)
@@ -196,7 +206,10 @@ def test_metadata_makes_nobody_a_member_of_a_tenant(catalog: Catalog, foreign: R
 
 
 def test_an_approver_without_a_seat_runs_nothing(catalog: Catalog, support: ResolvedAssistant) -> None:
-    assert answer(asked(support, metadata={"tenant": "acme"}), APPROVER, catalog) == NOT_FOUND
+    verdict = refused(asked(support, metadata={"tenant": "acme"}), APPROVER, catalog)
+    assert verdict == Refused(403, "Approvers answer what waits; sending messages takes the role 'user'.")
+    for command in (None, {"resume": {WAITS: APPROVE}}):
+        assert answer(asked(support, input=None, command=command), APPROVER, catalog) == NOT_FOUND
     both = Principal("acme", "boss", frozenset({"approver", "user"}))
     assert admitted(asked(support), both, catalog).context.tenant == "acme"
 
@@ -263,7 +276,7 @@ def test_an_operator_may_send_any_message_and_command(catalog: Catalog, support:
 def test_a_thread_that_served_one_tenant_does_not_serve_another(
     catalog: Catalog, support: ResolvedAssistant, foreign: ResolvedAssistant
 ) -> None:
-    verdict = refused(asked(foreign, thread_assistant=support.id), OPERATOR, catalog)
+    verdict = refused(asked(foreign, facts=served(support.id)), OPERATOR, catalog)
     assert (verdict.status, "start a new thread" in verdict.detail) == (409, True)
     assert "acme" not in verdict.detail
 
@@ -273,13 +286,13 @@ def test_a_thread_may_change_its_assistant_within_a_tenant(
 ) -> None:
     other = found(catalog, "acme", "plain")
     for last in (support.id, other.id, None):
-        assert admitted(asked(other, thread_assistant=last), OPERATOR, catalog).context.assistant == "plain"
+        assert admitted(asked(other, facts=served(last)), OPERATOR, catalog).context.assistant == "plain"
 
 
 def test_a_thread_whose_assistant_has_left_the_catalog_serves_nobody_else(
     catalog: Catalog, foreign: ResolvedAssistant
 ) -> None:
-    assert refused(asked(foreign, thread_assistant=uuid.uuid4()), OPERATOR, catalog).status == 409
+    assert refused(asked(foreign, facts=served(uuid.uuid4())), OPERATOR, catalog).status == 409
 
 
 # Messages that a thread already has
@@ -342,19 +355,17 @@ def test_a_command_that_does_nothing_is_refused(
     assert refused(asked(support, input=None, command=command), ANN, catalog).status == 422
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        None,
-        {},
-        {"resume": True},
-        {"resume": {"i1": "approve"}},
-    ],
-)
-def test_a_client_may_resume(
+@pytest.mark.parametrize("command", [None, {}])
+def test_a_client_may_go_on_without_a_message(
     catalog: Catalog, support: ResolvedAssistant, command: dict[str, Any] | None
 ) -> None:
-    assert admitted(asked(support, input=None, command=command), ANN, catalog)
+    request = asked(support, input=None, command=command, facts=served(support.id))
+    assert admitted(request, ANN, catalog).going.resume is None
+
+
+def test_a_run_resumes_or_takes_a_message(catalog: Catalog, support: ResolvedAssistant) -> None:
+    verdict = refused(asked(support, command={"resume": True}), ANN, catalog)
+    assert verdict == Refused(422, "A run resumes or takes a message; send one of command.resume and input.")
 
 
 def test_a_command_does_not_carry_a_forged_message_past_the_door(
@@ -493,10 +504,10 @@ def test_what_one_assistant_left_open_another_does_not_go_on_with(
     other = found(catalog, "acme", "plain")
     for who in (ANN, OPERATOR):
         for command in (None, {"resume": True}):
-            request = asked(other, input=None, command=command, thread_assistant=support.id)
+            request = asked(other, input=None, command=command, facts=served(support.id))
             assert refused(request, who, catalog).status == 409
-        assert admitted(asked(support, input=None, thread_assistant=support.id), who, catalog)
-        assert admitted(asked(other, thread_assistant=support.id), who, catalog)
+        assert admitted(asked(support, input=None, facts=served(support.id)), who, catalog)
+        assert admitted(asked(other, facts=served(support.id)), who, catalog)
 
 
 roles = st.sampled_from(
