@@ -1,98 +1,33 @@
 """What a round of the react graph costs, beside a bare `create_agent` and a stock stack of middleware.
 
-Same process, same scripted model without latency, same tool, in turn: A B C A B C …, so that a machine whose
-speed drifts does not favour one of them.
+Same process, same scripted model without latency, same tool, in turn: A B C, B C A, C A B, …, so that a
+machine whose speed drifts does not favour one of them.
 """
 
 from __future__ import annotations
 
-import asyncio
-import statistics
-import time
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType]
+from langchain.agents import create_agent  # pyright: ignore[reportUnknownVariableType] - untyped saver
 from langchain.agents.middleware import (
     HumanInTheLoopMiddleware,
     ModelCallLimitMiddleware,
     SummarizationMiddleware,
     ToolCallLimitMiddleware,
 )
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph.state import CompiledStateGraph
 
-from agent.context import AgentContext, Limits, ModelChoice
-from agent.graphs.react import build
-from agent.models import Models
-from agent.stamp import RunKey, sign
-from agent.tools.registry import Registry
+from bench.harness import Graph, context, react, turn
+from bench.plot import Bars, page
+from bench.sample import Work, interleaved, quartiles, ratios
+from bench.scripted import Caller
 
-SECRET = b"benchmark-secret"
-Graph = CompiledStateGraph[Any, Any, Any, Any]
-
-
-class Scripted(BaseChatModel):
-    """Calls a tool a number of times in a turn, then answers; no latency."""
-
-    rounds: int
-
-    @property
-    def _llm_type(self) -> str:
-        return "scripted"
-
-    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """The script does not depend on the tools."""
-        return self
-
-    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:  # noqa: ANN401
-        newest = max(i for i, message in enumerate(messages) if message.type == "human")
-        done = sum(1 for message in messages[newest:] if message.type == "ai")
-        calls: list[Any] = []
-        if done < self.rounds:
-            calls = [
-                {
-                    "name": "bench_echo",
-                    "args": {"text": str(done)},
-                    "id": uuid.uuid4().hex,
-                    "type": "tool_call",
-                }
-            ]
-        message = AIMessage("" if calls else "done", tool_calls=calls)
-        return ChatResult(generations=[ChatGeneration(message=message)])
-
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:  # noqa: ANN401
-        return self._generate(messages)
-
-
-class OneModel(Models):
-    """Gives the scripted model whatever is asked for."""
-
-    def __init__(self, model: BaseChatModel) -> None:
-        super().__init__()
-        self._model = model
-
-    async def get(self, choice: ModelChoice, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """The scripted model."""
-        return self._model
-
-
-def registry() -> Registry:
-    """One reading tool."""
-    tools = Registry()
-
-    @tools.tool("bench.echo", risk="read")
-    async def echo(text: str) -> str:
-        """Say it back."""
-        return text
-
-    del echo  # the registry has it
-    return tools
+OURS = "signalbox"
+CHECKPOINTS = "checkpoints of a turn of three rounds"
+MILLISECONDS = "milliseconds a round"
+RATIO = "ratio of signalbox to"
 
 
 @tool("bench_echo")
@@ -103,88 +38,81 @@ async def stock_echo(text: str) -> str:
 
 def contestants(rounds: int) -> dict[str, Graph]:
     """The graphs that are compared, each with a saver of its own."""
-    model = Scripted(rounds=rounds)
+    model = Caller(rounds=rounds)
     stock: Sequence[Any] = [
         ModelCallLimitMiddleware(run_limit=50),
         ToolCallLimitMiddleware(run_limit=50),
         HumanInTheLoopMiddleware(interrupt_on={"nothing": True}),
         SummarizationMiddleware(model=model, trigger=("messages", 1000)),
     ]
-    graphs: dict[str, Any] = {
-        "signalbox": build(registry(), OneModel(model)),
+    others: dict[str, Any] = {
         "bare create_agent": create_agent(model, [stock_echo]),
         "stock middleware": create_agent(model, [stock_echo], middleware=stock),
     }
-    return {name: graph.copy(update={"checkpointer": InMemorySaver()}) for name, graph in graphs.items()}
+    saved = {name: graph.copy(update={"checkpointer": InMemorySaver()}) for name, graph in others.items()}
+    return {OURS: react(model, saver=InMemorySaver()), **saved}
 
 
-def admitted(thread: str) -> tuple[AgentContext, dict[str, Any]]:
-    """A stamped context and the configuration of a run on a thread."""
-    context = AgentContext(
-        tenant="acme",
-        assistant="bench",
-        release="0" * 64,
-        model=ModelChoice(name="openai:scripted"),
-        prompt="You are measured.",
-        tools=("bench.echo",),
-        limits=Limits(steps=1000, model_calls=1000, tool_calls=1000, repeats=10),
-    )
-    key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant="bench")
-    stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET)
-    configurable = {"thread_id": thread, "run_id": key.run, "assistant_id": key.assistant}
-    return context.model_copy(update={"stamp": stamp}), {
-        "configurable": configurable,
-        "recursion_limit": 1000,
-    }
-
-
-async def turn(name: str, graph: Graph, thread: str) -> None:
+async def play(name: str, graph: Graph, thread: str) -> None:
     """One turn on a thread."""
-    context, config = admitted(thread)
-    sent: Any = {"messages": [{"role": "user", "content": "go"}]}
-    more: dict[str, Any] = {"context": context} if name == "signalbox" else {}
-    anything: Any = graph
-    await anything.ainvoke(sent, config=config, **more)
+    await turn(graph, "go", thread=thread, admit=context() if name == OURS else None)
 
 
 async def checkpoints(rounds: int) -> dict[str, int]:
     """How many checkpoints one turn of so many rounds leaves behind."""
     counted: dict[str, int] = {}
     for name, graph in contestants(rounds).items():
-        await turn(name, graph, "t")
+        await play(name, graph, "t")
         config: Any = {"configurable": {"thread_id": "t"}}
         counted[name] = len([entry async for entry in graph.aget_state_history(config)])
     return counted
 
 
-async def seconds(rounds: int, *, repeats: int) -> dict[str, list[float]]:
-    """Seconds a round, for each contestant, one value a repeat."""
+async def measure(*, rounds: int = 10, repeats: int = 60) -> dict[str, Any]:
+    """Quartiles of the milliseconds a round, and of the ratios pair by pair."""
+
+    def works(name: str, graph: Graph) -> Any:  # noqa: ANN401 - a function of the repeat's number
+        def work(repeat: int) -> Work:
+            return lambda: play(name, graph, f"t{repeat}")
+
+        return work
+
     graphs = contestants(rounds)
-    for name, graph in graphs.items():
-        await turn(name, graph, "warm-up")
-    measured: dict[str, list[float]] = {name: [] for name in graphs}
-    for repeat in range(repeats):
-        for name, graph in graphs.items():
-            started = time.perf_counter()
-            await turn(name, graph, f"t{repeat}")
-            measured[name].append((time.perf_counter() - started) / rounds)
-    return measured
+    measured = await interleaved({n: works(n, graph) for n, graph in graphs.items()}, repeats=repeats)
+    milliseconds = {n: [value * 1000 / rounds for value in values] for n, values in measured.items()}
+    return {
+        "rounds a turn": rounds,
+        "repeats": repeats,
+        CHECKPOINTS: await checkpoints(3),
+        MILLISECONDS: {name: quartiles(values) for name, values in milliseconds.items()},
+        RATIO: {n: quartiles(ratios(milliseconds, OURS, to=n)) for n in milliseconds if n != OURS},
+    }
 
 
-def ratio(measured: dict[str, list[float]], name: str, other: str) -> float:
-    """Median of the ratios pair by pair."""
-    return statistics.median(a / b for a, b in zip(measured[name], measured[other], strict=True))
-
-
-def run(report: Callable[[str, Any], None]) -> None:
-    """Measure and report."""
-    report("checkpoints of a turn of three rounds", asyncio.run(checkpoints(3)))
-    measured = asyncio.run(seconds(10, repeats=15))
-    report(
-        "milliseconds a round, median",
-        {n: round(statistics.median(v) * 1000, 3) for n, v in measured.items()},
+def drawn(result: dict[str, Any]) -> str:
+    """The result as SVG."""
+    spans = result[MILLISECONDS]
+    return page(
+        [
+            Bars(CHECKPOINTS, result[CHECKPOINTS]),
+            Bars(
+                f"{MILLISECONDS}, median and quartiles",
+                {name: span["median"] for name, span in spans.items()},
+                {name: (span["low"], span["high"]) for name, span in spans.items()},
+            ),
+        ]
     )
-    report(
-        "ratio of signalbox to",
-        {other: round(ratio(measured, "signalbox", other), 3) for other in measured if other != "signalbox"},
-    )
+
+
+def rows(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Figure, value, aim."""
+    counted = result[CHECKPOINTS]
+    beside = ", ".join(f"{count} {name}" for name, count in counted.items() if name != OURS)
+    found = [(CHECKPOINTS, f"{counted[OURS]} ({beside})", "9")]
+    for name, aim in (("bare create_agent", "≤ 1.15"), ("stock middleware", "")):
+        span = result[RATIO][name]
+        found.append(
+            (f"time of a round, ratio to {name}", f"{span['median']} ({span['low']} to {span['high']})", aim)
+        )
+    own = result[MILLISECONDS][OURS]
+    return [*found, (MILLISECONDS, f"{own['median']} ({own['low']} to {own['high']})", "")]
