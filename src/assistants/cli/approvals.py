@@ -97,7 +97,7 @@ async def approve(
     approval
         Its id, or how the id begins.
     tenant
-        For whom a development token is made; not needed with SIGNALBOX_TOKEN.
+        Whose approver a development token is made for; by default the approval's own tenant.
     user
         Likewise, who decides.
     reason
@@ -125,7 +125,7 @@ async def edit(
     changed
         All arguments of the call, as a JSON object.
     tenant
-        For whom a development token is made; not needed with SIGNALBOX_TOKEN.
+        Whose approver a development token is made for; by default the approval's own tenant.
     user
         Likewise, who decides.
     reason
@@ -146,7 +146,7 @@ async def reject(
     approval
         Its id, or how the id begins.
     tenant
-        For whom a development token is made; not needed with SIGNALBOX_TOKEN.
+        Whose approver a development token is made for; by default the approval's own tenant.
     user
         Likewise, who decides.
     reason
@@ -181,12 +181,7 @@ def lines(record: Record) -> list[Text]:
 
 
 async def _decide(approval: str, body: Mapping[str, Any], *, tenant: str | None, user: str) -> int:
-    values = environment()
-    if tenant is None and not values.get("SIGNALBOX_TOKEN"):
-        raise SignalboxError(
-            "Say whose approver you are: --tenant acme (in development), or set SIGNALBOX_TOKEN."
-        )
-    who = principal(f"{tenant or PLATFORM}/{user}", {"approver"})
+    who = principal(f"{tenant or await _owner(approval)}/{user}", {"approver"})
     async with _client(who) as client:
         record = await _one(client, approval)
         sent = {name: value for name, value in body.items() if value is not None}
@@ -199,6 +194,14 @@ async def _decide(approval: str, body: Mapping[str, Any], *, tenant: str | None,
     if decided["result"] is not None:
         console.print(Text(f"It was carried out: {_printable(decided['result'])}"))
     return 0
+
+
+async def _owner(approval: str) -> str:
+    """The tenant whose approver a development token is made for; a given token says it itself."""
+    if environment().get("SIGNALBOX_TOKEN"):
+        return PLATFORM
+    async with _client(_READER) as client:
+        return (await _one(client, approval))["tenant"]
 
 
 async def _one(client: httpx.AsyncClient, identity: str) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import jwt
 import pytest
 
 from assistants.cli import approvals
@@ -80,8 +81,6 @@ def test_what_a_model_wrote_steers_no_terminal() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["approve", "x"], "Say whose approver you are: --tenant acme"),
-        (["reject", "x"], "Say whose approver you are: --tenant acme"),
         (["edit", "x", "--arguments", "{", "--tenant", "acme"], "--arguments is '{'; expected a JSON object"),
         (
             ["edit", "x", "--arguments", "[]", "--tenant", "acme"],
@@ -149,6 +148,33 @@ async def test_a_decision_is_sent_as_it_was_said(
     printed = capsys.readouterr().out
     assert "  edited  acme/support" in printed
     assert "It was carried out: created\\x1b" in printed
+
+
+async def test_in_development_the_approval_says_whose_approver_decides(
+    development: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = httpx.Response(200, json={"approval": RECORD})
+    done = httpx.Response(200, json={"approval": RECORD, "run": None, "result": None})
+    asked = serving(monkeypatch, one, one, done)
+    assert await approvals.approve("ab" * 32, user="eve") == 0
+    tokens = [request.headers["Authorization"].removeprefix("Bearer ") for request in asked]
+    claims = [jwt.decode(token, options={"verify_signature": False}) for token in tokens]
+    assert [(claim["tenant"], claim["sub"], claim["roles"]) for claim in claims] == [
+        ("platform", "cli", ["operator"]),
+        ("acme", "eve", ["approver"]),
+        ("acme", "eve", ["approver"]),
+    ]
+
+
+async def test_a_given_token_decides_in_its_own_name(
+    development: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SIGNALBOX_TOKEN", "given")
+    one = httpx.Response(200, json={"approval": RECORD})
+    done = httpx.Response(200, json={"approval": RECORD, "run": None, "result": None})
+    asked = serving(monkeypatch, one, done)
+    assert await approvals.approve("ab" * 32) == 0
+    assert [request.headers["Authorization"] for request in asked] == ["Bearer given"] * 2
 
 
 @pytest.mark.parametrize(
