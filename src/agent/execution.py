@@ -62,6 +62,7 @@ async def execute(tool: Tool, call: ToolCall, run: Callable[[], Awaitable[str]])
         GraphBubbleUp: The tool interrupted the run, which is no failure.
         CancelledError: The run is cancelled; a tool that cancels only itself has failed.
     """
+    before = _cancels()
     try:
         with calling(call):
             async with asyncio.timeout(tool.timeout):
@@ -69,7 +70,7 @@ async def execute(tool: Tool, call: ToolCall, run: Callable[[], Awaitable[str]])
     except GraphBubbleUp:
         raise
     except asyncio.CancelledError:
-        if _cancelled():
+        if _cancels() > before:
             raise
         text = f"{tool.name} stopped itself; its outcome is unknown. Do not guess a result."
         denial = Denial("tool_failed", text)
@@ -85,9 +86,10 @@ async def execute(tool: Tool, call: ToolCall, run: Callable[[], Awaitable[str]])
     return Ended.refused(denial)
 
 
-def _cancelled() -> bool:
+def _cancels() -> int:
+    """How often somebody has asked for this task's end."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return 0 if task is None else task.cancelling()
 
 
 async def perform(tool: Tool, arguments: Mapping[str, Any], call: ToolCall) -> str:

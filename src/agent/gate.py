@@ -123,7 +123,7 @@ class Gate:
         while record is None or undecided(record, now):
             if not waits:
                 proposal = await self._ledger.approvals.request(question.request(now=now))
-                return Withheld(_proposed(question.tool), proposal)
+                return Withheld(proposed(question.tool.name), proposal)
             record = await self._ask(question, now=now)
         return _outcome(question, record, now=now)
 
@@ -191,12 +191,15 @@ def withheld(tool: str, record: Approval, *, now: datetime) -> Denial:
             EXPIRED,
             f"Nobody decided on {tool} in time; it was not executed. Tell the user, do not repeat it.",
         )
+    if record.state == "pending" and record.request.interrupt is None:
+        return proposed(tool)
     return Denial(WITHDRAWN, f"The request to approve {tool} was withdrawn; it was not executed.")
 
 
-def _proposed(tool: Tool) -> Denial:
+def proposed(tool: str) -> Denial:
+    """Why a call that nobody can be asked about now is not executed."""
     return Denial(
         PROPOSED,
-        f"{tool.name} needs a person's approval. Nobody waits for this run, so it was not executed: it lies "
+        f"{tool} needs a person's approval. Nobody waits for this run, so it was not executed: it lies "
         "as a proposal in the approvals inbox. Go on without its result and mention the proposal.",
     )

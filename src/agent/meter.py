@@ -15,7 +15,7 @@ from agent.context import Limits
 from agent.errors import AgentError
 from agent.ledger import NOTHING, Exhausted, Ledger, ModelUse, Price, Reservation, Spend, Turn
 from agent.ledger import price as listed
-from agent.models.metering import Asked, Asking, Receipt
+from agent.models.metering import Asked, Asking, CandidateRefused, Receipt
 
 CLOSING: Final = 400
 """Tokens of the closing answer that are kept back, and its longest length when the budget is used up."""
@@ -31,7 +31,7 @@ class BudgetExhausted(AgentError):
         self.exhausted = exhausted
 
 
-class PriceUnknown(AgentError):
+class PriceUnknown(CandidateRefused):
     """A request was not sent, because money is limited and nobody knows what it costs."""
 
     code = "price_unknown"

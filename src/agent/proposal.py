@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from langchain_core.messages import ToolCall as Call
 
-from agent.context import AgentContext
+from agent.context import AgentContext, Stamp
 from agent.errors import ToolFailure
 from agent.execution import OK, Ended, execute, perform
 from agent.ledger import Approval, Event, Ledger, Result, ToolUse, Turn, arguments_digest, day
@@ -85,7 +85,8 @@ def _admissible(
         )
     arguments = request.arguments if approval.edited is None else approval.edited
     call = Call(name=wire_name(request.tool), args=dict(arguments), id=request.call_id, type="tool_call")
-    verdict = permitted(Policy.of(context, registry), call)
+    asker = Stamp(principal=request.requester, roles=request.requester_roles, unattended=True, mac="")
+    verdict = permitted(Policy.of(context.model_copy(update={"stamp": asker}), registry), call)
     if verdict.denial is not None or verdict.tool is None:
         text = verdict.denial.text if verdict.denial else "There is no such tool."
         raise ToolFailure(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from agent.limits import (
 )
 from agent.policy import Denial, Policy
 from agent.tools.registry import Tool
+
+logger = logging.getLogger(__name__)
 
 _FAULTS = 5  # of a call's arguments, that the model is told at once
 
@@ -123,6 +126,9 @@ def _unusable(tool: Tool, call: ToolCall) -> Denial | None:
         tool.arguments.model_validate(call["args"])
     except ValidationError as error:
         return Denial("arguments_invalid", f"{tool.name} was not executed. {_faults(error)}")
+    except Exception:  # a validator of the tool's own may raise anything, which must not end the run
+        logger.exception("a tool's validator failed", extra={"tool": tool.name})
+        return Denial("arguments_invalid", f"{tool.name} was not executed: it can't judge these arguments.")
     return None
 
 

@@ -121,18 +121,21 @@ class Agent:
         self, text: str, *, thread: str, context: AgentContext | None = None
     ) -> AsyncGenerator[BaseMessage]:
         """One turn as a client with the stream mode `messages` sees it."""
-        context = context or self.context()
+        async for message, _ in self._parts(text, thread, context or self.context(), mode="messages"):
+            yield message
+
+    async def custom(self, text: str, **changes: Any) -> AsyncGenerator[Any]:
+        """One turn on a new thread as a client with the stream mode `custom` sees it."""
+        async for part in self._parts(text, str(uuid.uuid4()), self.context(**changes), mode="custom"):
+            yield part
+
+    def _parts(self, text: str, thread: str, context: AgentContext, *, mode: str) -> Any:
         key = RunKey(run=str(uuid.uuid4()), thread=thread, assistant=ASSISTANT)
         stamp = sign(context, key, principal="acme/ann", unattended=False, secret=SECRET.encode())
         sent: Any = {"messages": [{"role": "user", "content": text}]}
-        parts: Any = self.graph.astream(
-            sent,
-            config=self.config(key),
-            context=context.model_copy(update={"stamp": stamp}),
-            stream_mode="messages",
-        )
-        async for message, _ in parts:
-            yield message
+        stamped = context.model_copy(update={"stamp": stamp})
+        streaming: Any = self.graph
+        return streaming.astream(sent, config=self.config(key), context=stamped, stream_mode=mode)
 
     @staticmethod
     def config(key: RunKey) -> Any:

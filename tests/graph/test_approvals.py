@@ -307,6 +307,26 @@ async def test_a_message_after_a_withdrawn_question_finds_the_call_answered(agen
     await valid(talk, count=2)
 
 
+async def test_the_note_of_an_edit_survives_a_message_that_came_before_its_turn_was_over(
+    agent: Agent, log: Log
+) -> None:
+    """B-24: a result that comes from the ledger says too that a person changed the arguments."""
+    desk = Desk(agent)
+    talk = await agent.endpoint.script(calls(pay(500, "call_a"), pay(200, "call_b")), Turn(content="Fine."))
+    first = questions(await desk.say(talk.says("go")))
+    records = {record.request.call_id: record for record in await desk.pending()}
+    await desk.decide(records["call_a"], "edit", edited={"amount": 120}, reason="less")
+    await desk.resume({first[500]: {"decisions": []}})
+    assert paid(log) == [120.0]
+    await agent.ledger.approvals.withdraw("acme", thread=desk.thread, now=now())
+    done = await desk.say("never mind")
+    assert said(done["messages"])["call_a"] == {
+        "reviewer": {"arguments_changed_to": {"amount": 120}, "reason": "less"},
+        "result": {"paid": 120.0},
+    }
+    assert paid(log) == [120.0]
+
+
 @pytest.mark.parametrize("allowed", [0, 1])
 async def test_a_turn_asks_no_more_than_it_may(agent: Agent, log: Log, allowed: int) -> None:
     """B-25: beyond the limit nothing is asked or executed, and the closing answer has no tools."""

@@ -78,7 +78,12 @@ def test_every_package_that_is_imported_is_declared() -> None:
         "opentelemetry": "opentelemetry_sdk",
         "ruamel": "ruamel_yaml",
     }
-    within = {"langchain_core": "langchain", "langgraph_api": "langgraph_cli", "pydantic_core": "pydantic"}
+    within = {
+        "httpx2": "openai",
+        "langchain_core": "langchain",
+        "langgraph_api": "langgraph_cli",
+        "pydantic_core": "pydantic",
+    }
     foreign = used() - set(sys.stdlib_module_names) - {"agent", "assistants"}
     assert "ruamel" in foreign
     assert {within.get(name, distribution.get(name, name)) for name in foreign} - declared == set()

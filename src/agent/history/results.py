@@ -15,6 +15,7 @@ from agent.execution import OK, Ended
 from agent.gate import withheld
 from agent.history.calls import Outcome, failed, known
 from agent.ledger import Ledger, call_key
+from agent.review import reviewed
 
 
 class Results(Protocol):
@@ -39,12 +40,14 @@ class LedgerResults:
         """See `Results.get`."""
         call_id = call["id"] or ""
         found = await self._ledger.results.get(tenant, thread=thread, call_id=call_id)
-        if found is not None:
-            return known(found.text) if found.outcome == OK else failed(found.text)
         record = await self._ledger.approvals.of_call(tenant, thread=thread, call_id=call_id)
-        if record is not None and record.granted_digest is None:
-            return failed(Ended.refused(withheld(call["name"], record, now=utc_now())).text)
-        return None
+        if found is not None:
+            return known(reviewed(found.text, record)) if found.outcome == OK else failed(found.text)
+        if record is None or record.granted_digest is not None:
+            return None
+        if await self._ledger.budgets.reserved(tenant, thread=thread, key=call_key(call_id)):
+            return None  # begun under an earlier decision: nobody knows how that ended
+        return failed(Ended.refused(withheld(call["name"], record, now=utc_now())).text)
 
     async def began(self, tenant: str, *, thread: str, call: ToolCall) -> bool:
         """See `Results.began`."""

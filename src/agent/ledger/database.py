@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent.database import Engines, migrate, reading, writing
+from agent.errors import AgentError
 from agent.transactions import Transactions
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_GONE: Final = (OperationalError, InterfaceError, PoolTimeout)
+
 VERSION_TABLE: Final = "agent_schema"
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+
+class LedgerUnavailable(AgentError):
+    """The ledger's database cannot be reached; without it nothing is executed or spent."""
+
+    code = "ledger_unavailable"
+
+
+@contextmanager
+def _reachable() -> Generator[None]:
+    """The driver's own errors name hosts, users and statements: they stay in the log."""
+    try:
+        yield
+    except _GONE as error:
+        logger.exception("the ledger's database can't be used")
+        raise LedgerUnavailable(
+            "The ledger's database can't be reached, so nothing more is done. Try again later."
+        ) from error
 
 
 def ledger_url(environment: Mapping[str, str] = os.environ) -> str:
@@ -60,22 +86,26 @@ class LedgerDatabase:
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
         """A connection in a reading transaction (`agent.database.reading`)."""
-        async with reading(await self._engine()) as connection:
-            yield connection
+        with _reachable():
+            async with reading(await self._engine()) as connection:
+                yield connection
 
     @asynccontextmanager
     async def writing(self) -> AsyncGenerator[AsyncConnection]:
         """A connection in a writing transaction (`agent.database.writing`)."""
-        async with writing(await self._engine()) as connection:
-            yield connection
+        with _reachable():
+            async with writing(await self._engine()) as connection:
+                yield connection
 
     async def read(self, body: Callable[[sa.Connection], T]) -> T:
         """What `body` gives in a reading transaction (`agent.transactions`)."""
-        return await self._transactions.read(await self._url(), body)
+        with _reachable():
+            return await self._transactions.read(await self._url(), body)
 
     async def write(self, body: Callable[[sa.Connection], T]) -> T:
         """What `body` gives in a writing transaction (`agent.transactions`)."""
-        return await self._transactions.write(await self._url(), body)
+        with _reachable():
+            return await self._transactions.write(await self._url(), body)
 
     async def dispose(self) -> None:
         """Close this loop's connections; a later transaction opens new ones."""

@@ -16,6 +16,8 @@ import sqlalchemy as sa
 from agent.ledger.database import LedgerDatabase, insert_new
 from agent.ledger.tables import RESULTS
 
+OK: Final = "ok"
+
 CAP: Final = 1_000_000
 """Characters of a result's text that are kept, from its beginning."""
 
@@ -44,7 +46,7 @@ class Results:
     async def put(
         self, tenant: str, *, thread: str, call_id: str, text: str, outcome: str, now: datetime
     ) -> bool:
-        """Store the result of a call; the first one stays. Whether it was stored.
+        """Store the result of a call; the first success stays. Whether it was stored (`insert`).
 
         Args:
             tenant: Whose call.
@@ -70,14 +72,26 @@ class Results:
 
 
 def insert(connection: sa.Connection, result: Result, *, tenant: str, thread: str, call_id: str) -> bool:
-    """Store a result within a writing transaction; whether it was the call's first."""
-    row = {
-        "tenant": tenant,
-        "thread": thread,
-        "call_id": call_id,
+    """Store a result within a writing transaction; whether it was stored.
+
+    The first result of a call stays, unless it says that the call was not executed or failed and this one
+    that it succeeded, as when a proposal is carried out later.
+    """
+    values = {
         "outcome": result.outcome,
         "text": json.dumps(result.text[:CAP]),
         "length": result.length,
         "at": result.at,
     }
-    return insert_new(connection, RESULTS, row)
+    place = {"tenant": tenant, "thread": thread, "call_id": call_id}
+    if insert_new(connection, RESULTS, {**place, **values}):
+        return True
+    if result.outcome != OK:
+        return False
+    table = RESULTS.c
+    replaced = (
+        sa.update(RESULTS)
+        .where(table.tenant == tenant, table.thread == thread, table.call_id == call_id, table.outcome != OK)
+        .values(**values)
+    )
+    return connection.execute(replaced).rowcount == 1

@@ -9,13 +9,12 @@ a run.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -42,9 +41,9 @@ from agent.ledger import (
     call_key,
 )
 from agent.ledger.chain import code
-from agent.limits import DECIDED
 from agent.middleware.admission import Admitted, admitted, call_context, context_of, turn_of
 from agent.policy import Denial, Policy
+from agent.review import decision, reviewed
 from agent.tools.page import READER, capped
 from agent.tools.registry import Registry, Tool, ToolCall
 from agent.verdict import Verdict, awaited, judge, permitted, used_up
@@ -235,9 +234,15 @@ class ToolGuard(AgentMiddleware[Any, AgentContext]):
         for call, verdict in awaited(attempt.policy, attempt.call, attempt.messages):
             now = utc_now()
             record = await self._gate.record(attempt.question(call, verdict), now=now)
-            if record is None or undecided(record, now):
+            if (record is None or undecided(record, now)) and not await self._over(attempt, call):
                 return True
         return False
+
+    async def _over(self, attempt: Attempt, call: Call) -> bool:
+        """Whether a call has its result, as one that was decided under an earlier release."""
+        turn, call_id = attempt.turn, call["id"] or ""
+        found = await self._ledger.results.get(turn.tenant, thread=turn.thread, call_id=call_id)
+        return found is not None
 
     async def _record(self, attempt: Attempt, verdict: Verdict, answer: Answer, latency: float) -> None:
         now, tool, ended = utc_now(), verdict.tool, answer.ended
@@ -261,11 +266,11 @@ class ToolGuard(AgentMiddleware[Any, AgentContext]):
             readable = READER in attempt.run.context.tools
             text = capped(text, cap=tool.output_cap, call_id=call_id, readable=readable)
         return ToolMessage(
-            content=_reviewed(text, answer.approval) if ended.code == OK else text,
+            content=reviewed(text, answer.approval) if ended.code == OK else text,
             name=attempt.call["name"],
             tool_call_id=call_id,
             status="success" if ended.code == OK else "error",
-            additional_kwargs=_decision(answer.approval),
+            additional_kwargs=decision(answer.approval),
         )
 
 
@@ -300,26 +305,3 @@ def _event(attempt: Attempt, action: str, reason: str) -> Event:
             "digest": arguments_digest(call["args"]),
         },
     )
-
-
-def _decision(approval: Approval | None) -> dict[str, Any]:
-    decisions = {"approved": "approve", "edited": "edit", "rejected": "reject"}
-    taken = decisions.get(approval.state) if approval else None
-    return {} if approval is None or taken is None else {DECIDED: {"id": approval.id, "decision": taken}}
-
-
-def _reviewed(text: str, approval: Approval | None) -> str:
-    """The result with the reviewer's note, where a person changed the arguments (B-24)."""
-    if approval is None or approval.state != "edited":
-        return text
-    note: dict[str, Any] = {"arguments_changed_to": approval.edited}
-    if approval.reason:
-        note["reason"] = approval.reason
-    return json.dumps({"reviewer": note, "result": _value(text)}, ensure_ascii=False)
-
-
-def _value(text: str) -> object:
-    try:
-        return cast("Mapping[str, object] | str", json.loads(text))
-    except ValueError:
-        return text

@@ -18,7 +18,7 @@ from agent.context import AgentContext
 from agent.limits import Stop, stop, tally
 from agent.meter import CLOSING, BudgetExhausted
 from agent.middleware.admission import context_of
-from agent.models.metering import closing
+from agent.models.metering import closing, outage
 
 _INSTRUCTION = (
     "You can't call tools any more in this turn. Answer now from what is known above, and say plainly what "
@@ -41,10 +41,21 @@ class TurnLimits(AgentMiddleware[Any, AgentContext]):
             try:
                 return await handler(request)
             except BudgetExhausted as gone:
+                if outage():
+                    raise  # what went wrong is the endpoint's failure, not the calls that it took
                 reached = Stop.of(gone.exhausted)
+        _announce(request, reached)
         response = await _last(request, reached, handler)
         response.result = [closed(message, reached) for message in response.result]
         return response
+
+
+def _announce(request: ModelRequest[AgentContext], reached: Stop) -> None:
+    """Tell a client on the custom stream why the answer that comes now is the last of its turn.
+
+    Its tokens stream before the reason is put behind them, under the same message id.
+    """
+    request.runtime.stream_writer({"type": "stopped", "limit": reached.limit, "text": reached.text()})
 
 
 async def _last(request: ModelRequest[AgentContext], reached: Stop, handler: Handler) -> ModelResponse[Any]:
@@ -52,14 +63,16 @@ async def _last(request: ModelRequest[AgentContext], reached: Stop, handler: Han
     settings = dict(request.model_settings)
     if reached.limit in _BY_LENGTH:
         settings["max_completion_tokens"] = CLOSING
-    asked = request.override(
-        tools=[], system_message=SystemMessage(f"{prompt}\n\n{_INSTRUCTION}".strip()), model_settings=settings
-    )
-    try:
-        with closing():
-            return await handler(asked)
-    except BudgetExhausted:
-        return ModelResponse(result=[AIMessage("")])
+    system = SystemMessage(f"{prompt}\n\n{_INSTRUCTION}".strip())
+    asked = request.override(tools=[], system_message=system)
+    for most in (settings, {**settings, "max_completion_tokens": CLOSING}):
+        try:
+            with closing():
+                return await handler(asked.override(model_settings=most))
+        except BudgetExhausted:
+            if outage():
+                raise
+    return ModelResponse(result=[AIMessage("")])
 
 
 def closed(message: BaseMessage, reached: Stop) -> BaseMessage:

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import math
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -21,10 +22,11 @@ from openai import OpenAIError
 from pydantic import SecretStr
 
 from agent.context import ModelChoice
-from agent.errors import ModelUnavailable
+from agent.errors import AgentError, ModelUnavailable
 from agent.models.dialect import DialectChat
 from agent.models.endpoint import Endpoint, endpoint, model_name
 from agent.models.failure import transient, unavailable
+from agent.models.metering import CandidateRefused
 from agent.models.retry import Notice, Retry
 from agent.profile import Profile, chosen
 
@@ -44,6 +46,7 @@ class Models:
 
     def __init__(self, *, retry: Retry | None = None) -> None:
         self._clients: dict[str, BaseChatModel] = {}
+        self._building = threading.Lock()
         self._retry = retry or Retry()
 
     async def get(self, choice: ModelChoice) -> BaseChatModel:
@@ -59,8 +62,13 @@ class Models:
         secret = hashlib.sha256(place.key.encode()).hexdigest()
         identity = repr((choice, place.base_url, profile.name, secret))
         if identity not in self._clients:
-            self._clients[identity] = await asyncio.to_thread(_build, choice, place, profile)
+            await asyncio.to_thread(self._keep, identity, choice, place, profile)
         return self._clients[identity]
+
+    def _keep(self, identity: str, choice: ModelChoice, place: Endpoint, profile: Profile) -> None:
+        with self._building:  # of several first uses at once, one builds
+            if identity not in self._clients:
+                self._clients[identity] = _build(choice, place, profile)
 
     async def answer(
         self,
@@ -83,6 +91,7 @@ class Models:
 
         Raises:
             ModelUnavailable: Nobody answered; says of the last model why, the cause is the client's error.
+            AgentError: Nobody was asked, because a meter did not allow it.
         """
         asked: list[str] = []
         bound = asyncio.timeout(seconds)
@@ -104,7 +113,7 @@ class Models:
         asked: list[str],
     ) -> T:
         budget = min(choice.timeout or _DEFAULT_TIMEOUT, seconds or math.inf)
-        failure: ModelUnavailable | None = None
+        failure: AgentError | None = None
         for candidate in candidates(choice):
             client = await self.get(candidate)
             asked.append(candidate.name)
@@ -112,6 +121,12 @@ class Models:
                 return await self._retry.run(
                     lambda client=client: ask(client), model=candidate.name, budget=budget, notice=notice
                 )
+            except CandidateRefused as refused:
+                failure = failure or refused
+            except AgentError:
+                if failure is not None:
+                    raise failure from None  # the outage is what went wrong, not that no more may be asked
+                raise
             except (ModelError, OpenAIError) as error:
                 logger.warning("model call failed", extra={"model": candidate.name}, exc_info=error)
                 failure = unavailable(candidate.name, error)

@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-import httpx
+import httpx2
 from langchain_core.messages.ai import UsageMetadata
 from openai import APIStatusError
 
+from agent.errors import AgentError
 from agent.models.failure import code
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,14 @@ ANSWER: Final = 1_000
 """Tokens of an answer that are reserved where neither the assistant nor the call bounds it."""
 
 
-_UNREACHED: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_UNREACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""Of the library that the openai client sends with: nothing of the request has left."""
+
+
+class CandidateRefused(AgentError):
+    """This model must not be asked; another one of the assistant's may be."""
+
+    code = "candidate_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +103,44 @@ class Reading:
     estimated: bool = False
 
 
+@dataclass(slots=True)
+class Progress:
+    """What became of the requests of one answer so far."""
+
+    answered: int = 0
+    failed: int = 0
+
+
 _METER: ContextVar[Meter | None] = ContextVar("signalbox_meter", default=None)
+_PROGRESS: ContextVar[Progress | None] = ContextVar("signalbox_progress", default=None)
 
 
 @contextmanager
-def counting(by: Meter | None) -> Generator[None]:
-    """Calls inside are counted by `by`."""
-    token = _METER.set(by)
+def counting(by: Meter | None, *, progress: Progress | None = None) -> Generator[None]:
+    """Calls inside are counted by `by`; they are one answer with all its attempts.
+
+    Args:
+        by: The meter.
+        progress: Of an answer that goes on; by default a new one begins.
+    """
+    token, started = _METER.set(by), _PROGRESS.set(progress or Progress())
     try:
         yield
     finally:
+        _PROGRESS.reset(started)
         _METER.reset(token)
+
+
+def outage() -> bool:
+    """Whether every request of this answer has failed so far, so that a refusal now hides the real fault."""
+    progress = _PROGRESS.get()
+    return progress is not None and progress.failed > 0 and progress.answered == 0
 
 
 def closing() -> AbstractContextManager[None]:
     """Calls inside are the last of their turn."""
     by = _METER.get()
-    return counting(by.last() if by else None)
+    return counting(by.last() if by else None, progress=_PROGRESS.get())
 
 
 def aside(node: str) -> AbstractContextManager[None]:
@@ -141,9 +170,17 @@ async def metered(asking: Callable[[], Asking]) -> AsyncGenerator[Reading]:
         ending = error
         raise
     finally:
+        _note(failed=ending is not None)
         # A run that is cancelled is still charged: the endpoint may have answered by now.
         asked = _asked(reading, ending, time.monotonic() - began)
         await asyncio.shield(_close(receipt, asked))
+
+
+def _note(*, failed: bool) -> None:
+    progress = _PROGRESS.get()
+    if progress is not None:
+        progress.failed += failed
+        progress.answered += not failed
 
 
 async def _close(receipt: Receipt, asked: Asked) -> None:
@@ -165,4 +202,11 @@ def _asked(reading: Reading, ending: BaseException | None, latency: float) -> As
 
 def _unpaid(error: BaseException) -> bool:
     """Whether the endpoint said no or was never reached; an answer that broke off may be charged for."""
-    return isinstance(error, APIStatusError) or isinstance(error.__cause__, _UNREACHED)
+    return isinstance(error, APIStatusError) or any(isinstance(cause, _UNREACHED) for cause in _causes(error))
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause = error.__cause__
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__

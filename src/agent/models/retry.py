@@ -17,6 +17,7 @@ from typing import TypeVar
 from langchain_core.exceptions import ModelError
 from openai import OpenAIError
 
+from agent.errors import AgentError
 from agent.models.failure import repeatable, retry_after
 
 logger = logging.getLogger(__name__)
@@ -74,13 +75,21 @@ class Retry:
             notice: Told before each wait.
 
         Raises:
-            ModelError, OpenAIError: The last attempt's failure, or the first that is not worth repeating.
+            ModelError, OpenAIError: The last attempt's failure, or the first that is not worth repeating;
+                also where a later attempt was not allowed, because that is not what went wrong.
+            AgentError: The first attempt was not allowed.
         """
         began = self.clock()
+        failure: Exception | None = None
         for number in range(1, self.attempts):
             try:
                 return await attempt()
+            except AgentError:
+                if failure is not None:
+                    raise failure from None
+                raise
             except (ModelError, OpenAIError) as error:
+                failure = error
                 pause = self.pause(error, number=number)
                 if not repeatable(error) or self.clock() - began + pause > budget:
                     raise
@@ -88,7 +97,12 @@ class Retry:
             if notice is not None:
                 notice(Notice(model, number + 1, pause))
             await self.sleep(pause)
-        return await attempt()
+        try:
+            return await attempt()
+        except AgentError:
+            if failure is not None:
+                raise failure from None
+            raise
 
     def pause(self, error: Exception, *, number: int) -> float:
         """Seconds to wait after attempt `number` (from 1) failed with `error`."""

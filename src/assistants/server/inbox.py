@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from agent.errors import AgentError
 from agent.ledger import Approval, Decided, Ledger
 from assistants.server.access import Refused
 from assistants.server.answers import named, objection
@@ -89,7 +90,7 @@ async def close_late(ledger: Ledger, *, every: float = _EVERY) -> None:
     while True:
         try:
             closed = await ledger.approvals.expire(datetime.now(UTC))
-        except SQLAlchemyError:
+        except (SQLAlchemyError, AgentError):
             logger.exception("approvals could not be closed; the next round tries again")
         else:
             if closed:

@@ -194,7 +194,7 @@ def parts_in(annotation: Any) -> list[type[BaseModel]]:
 
 def test_table_of_changes_covers_every_field_of_the_contract() -> None:
     covered = {path for path, _ in changes_of_context()}
-    own = {"release", "stamp", "stamp.principal", "stamp.unattended", "stamp.mac"}
+    own = {"release", "stamp", "stamp.principal", "stamp.roles", "stamp.unattended", "stamp.mac"}
     assert covered == fields_of(AgentContext) - own
 
 
