@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import sqlalchemy as sa
-from bench import endurance, growth, rounds
-from bench.harness import environment
 
 from agent.tools.shipped import ledger
+from bench import endurance, growth, rounds
+from bench.harness import environment
 
 pytestmark = pytest.mark.anyio
 

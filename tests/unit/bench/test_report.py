@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bench.machine import machine, sentence
 from bench.report import write, write_readme
 

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable
 
 import pytest
+
 from bench.sample import Work, interleaved, no_collection, quartiles, ratios, rotated, seconds
 
 pytestmark = pytest.mark.anyio
