@@ -1,6 +1,6 @@
 # One documented command each; CI runs the same ones.
 .DEFAULT_GOAL := help
-.PHONY: help install dev test e2e lint bench format
+.PHONY: help install dev test e2e lint bench mutants format
 PORT ?= 2024
 BIN := .venv/bin
 
@@ -26,6 +26,9 @@ lint: install ## ruff and pyright
 
 bench: install ## Ratios against a stock stack; results in docs/benchmarks/
 	$(BIN)/python -m bench
+
+mutants: install ## Disable each guard in turn; a test must turn red; table in docs/mutants.md
+	@scripts/mutants
 
 format: install ## Let ruff format and sort
 	$(BIN)/ruff check --fix

@@ -8,6 +8,7 @@ SQLite takes its one write lock when a transaction begins (`BEGIN IMMEDIATE`), P
 from __future__ import annotations
 
 import asyncio
+import functools
 import hashlib
 import sqlite3
 import threading
@@ -54,6 +55,7 @@ class DatabaseRefused(AgentError):
     code = "database_refused"
 
 
+@functools.lru_cache(maxsize=64)
 def parse(url: str) -> sa.URL:
     """The URL with the async driver that this project uses.
 

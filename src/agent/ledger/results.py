@@ -88,10 +88,6 @@ def insert(connection: sa.Connection, result: Result, *, tenant: str, thread: st
         return True
     if result.outcome != OK:
         return False
-    table = RESULTS.c
-    replaced = (
-        sa.update(RESULTS)
-        .where(table.tenant == tenant, table.thread == thread, table.call_id == call_id, table.outcome != OK)
-        .values(**values)
-    )
+    same = [RESULTS.c[name] == value for name, value in place.items()]
+    replaced = sa.update(RESULTS).where(*same, RESULTS.c.outcome != OK).values(**values)
     return connection.execute(replaced).rowcount == 1
