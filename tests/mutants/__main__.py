@@ -30,12 +30,17 @@ async def tried(mutants: Sequence[Mutant], folder: Path, console: Console) -> li
     Raises:
         SystemExit: A mutant does not fit the source, or a test that it names is red without any mutant.
     """
-    trees: asyncio.Queue[Tree] = asyncio.Queue()
-    for number in range(_AT_ONCE):
-        trees.put_nowait(await copied(folder / str(number)))
+    copies = [await copied(folder / str(number)) for number in range(_AT_ONCE)]
     misfits = [misfit for mutant in mutants if (misfit := _misfit(mutant))]
     if misfits:
         raise SystemExit("\n".join(misfits))
+    sick = await healthy(copies, mutants)
+    if sick is not None:
+        console.print(sick, markup=False, highlight=False)
+        raise SystemExit("A test that a mutant names is not green, or not there; nothing was tried.")
+    trees: asyncio.Queue[Tree] = asyncio.Queue()
+    for tree in copies:
+        trees.put_nowait(tree)
 
     async def one(mutant: Mutant) -> Outcome:
         tree = await trees.get()
@@ -49,12 +54,6 @@ async def tried(mutants: Sequence[Mutant], folder: Path, console: Console) -> li
         console.print(f"{word} {spent:5.1f} s  {mutant.guard}  {outcome.red or ''}", highlight=False)
         return outcome
 
-    tree = await trees.get()
-    sick = await healthy(tree, mutants)
-    trees.put_nowait(tree)
-    if sick is not None:
-        console.print(sick, markup=False, highlight=False)
-        raise SystemExit("A test that a mutant names is not green, or not there; nothing was tried.")
     return await asyncio.gather(*(one(mutant) for mutant in mutants))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -53,8 +54,15 @@ async def attempt(tree: Tree, mutant: Mutant) -> Outcome:
     return Outcome(mutant, found, "" if found else output)
 
 
-async def healthy(tree: Tree, mutants: Iterable[Mutant]) -> str | None:
-    """What pytest says where a test that a mutant names is red, or missing, without any mutant."""
-    tests: Sequence[str] = sorted({test for mutant in mutants for test in mutant.tests})
-    code, output = await tree.python(*_PYTEST, *tests, seconds=_ALL_SECONDS)
-    return None if code == 0 else output
+async def healthy(trees: Sequence[Tree], mutants: Iterable[Mutant]) -> str | None:
+    """What pytest says where a test that a mutant names is red, or missing, without any mutant.
+
+    Args:
+        trees: Copies among which the tests are divided.
+        mutants: Whose tests.
+    """
+    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    shares = [(tree, tests[place :: len(trees)]) for place, tree in enumerate(trees)]
+    runs = [tree.python(*_PYTEST, *share, seconds=_ALL_SECONDS) for tree, share in shares if share]
+    sick = [output for code, output in await asyncio.gather(*runs) if code != 0]
+    return "\n".join(sick) or None

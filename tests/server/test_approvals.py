@@ -22,7 +22,7 @@ from tests.support.dialogue import Json, message, new_thread, wait
 from tests.support.endpoint import Conversation, Endpoint
 from tests.support.server import PROJECT, Server, assistant, environment, token
 
-pytestmark = [pytest.mark.anyio, pytest.mark.server]
+pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.e2e]
 
 DESK, LENIENT, HASTY = (assistant(f"globex/{name}") for name in ("desk", "lenient", "hasty"))
 APPROVE: Json = {"decisions": [{"type": "approve"}]}

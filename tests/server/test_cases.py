@@ -22,7 +22,7 @@ from tests.support.dialogue import Json, ask, message, new_thread, wait
 from tests.support.endpoint import Conversation, Endpoint
 from tests.support.server import Server, assistant
 
-pytestmark = [pytest.mark.anyio, pytest.mark.server]
+pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.e2e]
 
 SUPPORT, THINKER, SPARE = (assistant(f"lantern/{name}") for name in ("support", "thinker", "spare"))
 

@@ -31,7 +31,7 @@ from tests.support.endpoint import Conversation, Endpoint
 from tests.support.process import alive, family
 from tests.support.server import Server, assistant, server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.server]
+pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.e2e]
 
 DESK: Final = assistant("globex/desk")
 APPROVE: Final[Json] = {"decisions": [{"type": "approve"}]}

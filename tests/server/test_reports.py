@@ -16,7 +16,7 @@ from tests.support.dialogue import READER, ask, new_thread
 from tests.support.endpoint import Endpoint
 from tests.support.server import Server, server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.server]
+pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.e2e]
 
 PRICES = {"models": {"scripted": {"input": 2_000_000, "output": 8_000_000}}}
 PATHS = ["/ops/usage", "/ops/audit", "/ops/audit/verify"]

@@ -16,7 +16,7 @@ from tests.support.endpoint import Endpoint
 from tests.support.server import SECRET, Server, server
 from tests.unit.telemetry.collector import Collector, Seen, collector, trees
 
-pytestmark = [pytest.mark.anyio, pytest.mark.server]
+pytestmark = [pytest.mark.anyio, pytest.mark.server, pytest.mark.e2e]
 
 
 @pytest.fixture(scope="module")

@@ -96,12 +96,14 @@ async def test_a_mutant_that_does_not_fit_is_an_error_and_changes_nothing(tree: 
     assert (tree.root / "src/gate.py").read_text() == SOURCE
 
 
-async def test_without_a_mutant_the_named_tests_are_green(tree: Tree) -> None:
-    assert await healthy(tree, [GATE, GATE]) is None
-    (tree.root / "src/gate.py").write_text(SOURCE.replace("10", "9"))
-    sick = await healthy(tree, [GATE])
+async def test_without_a_mutant_the_named_tests_are_green_in_every_copy(tree: Tree) -> None:
+    other = replace(GATE, tests=("test_gate.py::test_one_is_allowed",))
+    assert await healthy([tree, tree, tree], [GATE, GATE, other]) is None
+    (tree.root / "src/gate.py").write_text(SOURCE.replace("10", "0"))
+    sick = await healthy([tree, tree], [GATE, other])
     assert sick is not None
     assert f"FAILED {ORDER}[10]" in sick
+    assert "FAILED test_gate.py::test_one_is_allowed" in sick
 
 
 @pytest.mark.parametrize(
