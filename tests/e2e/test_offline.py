@@ -6,7 +6,7 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -137,16 +137,32 @@ async def test_small_talk_needs_no_tool(offline: Server, name: str, question: st
     assert heard.answer.startswith(greeting)
 
 
-async def test_a_refund_that_needs_a_person_is_not_written_and_the_answer_says_so(offline: Server) -> None:
+async def test_a_refund_that_needs_a_person_is_paid_after_the_approval_and_not_before(
+    offline: Server,
+) -> None:
     (number,) = shop(
         offline,
         "SELECT number FROM orders WHERE tenant = 'acme' AND status = 'delivered' AND total_minor > 15000 "
         "AND number NOT IN (SELECT order_number FROM refunds WHERE tenant = 'acme') ORDER BY number DESC",
     )[0]
-    heard = await hear(offline, "acme/support", f"Please refund 120 euros of order {number}, it is broken.")
+    client = offline.client("acme", "eva")
+    thread = await new_thread(client)
+    question = f"Please refund 120 euros of order {number}, it is broken."
+    heard = await hear(offline, "acme/support", question, thread=thread)
     assert [tool for tool, _ in heard.called] == ["orders_refund"]
-    assert "approval" in heard.answer
-    assert shop(offline, "SELECT 1 FROM refunds WHERE tenant = 'acme' AND order_number = ?", number) == []
+    paid = "SELECT amount_minor FROM refunds WHERE tenant = 'acme' AND order_number = ?"
+    assert shop(offline, paid, number) == []
+    async with offline.http("acme", "bob", "approver") as approver:
+        found = (await approver.get("/ops/approvals", params={"thread": thread})).json()["approvals"]
+        assert [(one["tool"], one["requester"], one["state"]) for one in found] == [
+            ("orders.refund", "acme/eva", "pending")
+        ]
+        answer = await approver.post(f"/ops/approvals/{found[0]['id']}", json={"decision": "approve"})
+    assert answer.status_code == 200
+    joined = cast("Json", client.runs.join)
+    values = await joined(thread, answer.json()["run"])
+    assert shop(offline, paid, number) == [(12_000,)]
+    assert str(number) in values["messages"][-1]["content"]
 
 
 async def test_a_second_turn_remembers_the_order(offline: Server) -> None:
