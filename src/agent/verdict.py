@@ -125,16 +125,17 @@ def _unusable(tool: Tool, call: ToolCall) -> Denial | None:
     try:
         tool.arguments.model_validate(call["args"])
     except ValidationError as error:
-        return Denial("arguments_invalid", f"{tool.name} was not executed. {_faults(error)}")
+        return Denial("arguments_invalid", f"{tool.name} was not executed. {faults(error)}.")
     except Exception:  # a validator of the tool's own may raise anything, which must not end the run
         logger.exception("a tool's validator failed", extra={"tool": tool.name})
         return Denial("arguments_invalid", f"{tool.name} was not executed: it can't judge these arguments.")
     return None
 
 
-def _faults(error: ValidationError) -> str:
+def faults(error: ValidationError) -> str:
+    """What does not fit a tool's schema, the first few faults; none of the values."""
     found = [
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
         for fault in error.errors(include_url=False, include_input=False, include_context=False)
     ]
-    return "; ".join(found[:_FAULTS]) + "."
+    return "; ".join(found[:_FAULTS])

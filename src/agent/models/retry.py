@@ -11,12 +11,13 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TypeVar
 
 from langchain_core.exceptions import ModelError
 from openai import OpenAIError
 
+from agent.clock import utc_now
 from agent.errors import AgentError
 from agent.models.failure import repeatable, retry_after
 
@@ -34,10 +35,6 @@ class Notice:
     pause: float
 
 
-def _utc() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Retry:
     """At most `attempts` calls, with pauses that double from `base` seconds up to `cap`.
@@ -52,7 +49,7 @@ class Retry:
     cap: float = 8.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     clock: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime] = _utc
+    now: Callable[[], datetime] = utc_now
     draw: Callable[[], float] = random.random
 
     async def run(

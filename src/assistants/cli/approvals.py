@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, cast
 from urllib.parse import quote
 
@@ -13,20 +12,17 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.text import Text
 
-from assistants.cli import credential
-from assistants.cli.operations import OperationRefused, read
+from assistants.cli.operations import OperationRefused, operations, read
 from assistants.cli.project import environment
 from assistants.errors import SignalboxError
-from assistants.principal import PLATFORM, Principal, principal
+from assistants.principal import PLATFORM, principal
 
 app = App(name="approvals", help="Show what waits for people's decisions, and decide.")
 
 Record = Mapping[str, Any]
 Json = Annotated[bool, Parameter(name="--json", negative="")]
 
-_TIMEOUT: Final = 60.0
 _SHOWN: Final = 12  # digits of an id in a list; more are needed by nobody to tell them apart
-_READER: Final = principal(f"{PLATFORM}/cli", {"operator"})
 
 
 @app.command(name="list")
@@ -51,7 +47,7 @@ async def listed(
         Print the server's answer.
     """
     asked = {"tenant": tenant, "thread": thread, "state": "all" if every else "pending"}
-    async with _client(_READER) as client:
+    async with operations(environment()) as client:
         found = await read(client, "/ops/approvals", asked)
     console = _console()
     if as_json:
@@ -75,7 +71,7 @@ async def show(approval: str, /, *, as_json: Json = False) -> int:
     as_json
         Print the server's answer.
     """
-    async with _client(_READER) as client:
+    async with operations(environment()) as client:
         record = await _one(client, approval)
     console = _console()
     if as_json:
@@ -182,7 +178,7 @@ def lines(record: Record) -> list[Text]:
 
 async def _decide(approval: str, body: Mapping[str, Any], *, tenant: str | None, user: str) -> int:
     who = principal(f"{tenant or await _owner(approval)}/{user}", {"approver"})
-    async with _client(who) as client:
+    async with operations(environment(), who=who) as client:
         record = await _one(client, approval)
         sent = {name: value for name, value in body.items() if value is not None}
         answer = await client.post(f"/ops/approvals/{record['id']}", json=sent)
@@ -200,7 +196,7 @@ async def _owner(approval: str) -> str:
     """The tenant whose approver a development token is made for; a given token says it itself."""
     if environment().get("SIGNALBOX_TOKEN"):
         return PLATFORM
-    async with _client(_READER) as client:
+    async with operations(environment()) as client:
         return (await _one(client, approval))["tenant"]
 
 
@@ -239,16 +235,6 @@ def _answered(answer: httpx.Response) -> dict[str, Any]:
     except (ValueError, AttributeError):
         detail = None
     raise OperationRefused(f"{answer.status_code}: {detail or 'it gave no reason.'}")
-
-
-@asynccontextmanager
-async def _client(who: Principal) -> AsyncGenerator[httpx.AsyncClient]:
-    values = environment()
-    headers = {"Authorization": f"Bearer {credential.token(who, values)}"}
-    async with httpx.AsyncClient(
-        base_url=credential.url(values), headers=headers, timeout=_TIMEOUT
-    ) as client:
-        yield client
 
 
 def _plain(value: object) -> str:

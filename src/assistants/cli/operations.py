@@ -10,9 +10,12 @@ import httpx
 
 from assistants.cli import credential
 from assistants.errors import SignalboxError
-from assistants.principal import PLATFORM, principal
+from assistants.principal import PLATFORM, Principal, principal
 
 Parameters = Mapping[str, str | int | None]
+
+OPERATOR: Final = principal(f"{PLATFORM}/cli", {"operator"})
+"""As whom the commands of operators speak in development."""
 
 _TIMEOUT: Final = 60.0
 
@@ -22,13 +25,15 @@ class OperationRefused(SignalboxError):
 
 
 @asynccontextmanager
-async def operations(environment: Mapping[str, str]) -> AsyncGenerator[httpx.AsyncClient]:
-    """An HTTP client that speaks with `SIGNALBOX_TOKEN`, in development else as the operator `platform/cli`.
+async def operations(
+    environment: Mapping[str, str], *, who: Principal = OPERATOR
+) -> AsyncGenerator[httpx.AsyncClient]:
+    """An HTTP client that speaks with `SIGNALBOX_TOKEN`, in development else as `who`.
 
     Raises:
         NoToken: Neither can be had.
     """
-    bearer = credential.token(principal(f"{PLATFORM}/cli", {"operator"}), environment)
+    bearer = credential.token(who, environment)
     headers = {"Authorization": f"Bearer {bearer}"}
     url = credential.url(environment)
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=_TIMEOUT) as client:

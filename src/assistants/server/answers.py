@@ -8,7 +8,7 @@ question as it was.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, cast, get_args
@@ -22,6 +22,7 @@ from agent.ledger.approval import Ruling, rule
 from agent.ledger.identity import stored
 from agent.policy import Policy
 from agent.tools.registry import Registry, wire_name
+from agent.verdict import faults
 from assistants.principal import Principal
 from assistants.server.access import Refused
 
@@ -115,7 +116,7 @@ class Judge:
         try:
             tool.arguments.model_validate(dict(said.edited))
         except ValidationError as error:
-            return Refused(422, f"The edited arguments don't fit {asked.tool}: {_faults(error)}.")
+            return Refused(422, f"The edited arguments don't fit {asked.tool}: {faults(error)}.")
         excess = policy.excess(tool, said.edited)
         return (
             None if excess is None else Refused(422, f"The edited arguments are not allowed. {excess.text}")
@@ -273,11 +274,3 @@ def _only(value: object, key: str) -> object:
 
 def _mapping(value: object) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
-
-
-def _faults(error: ValidationError) -> str:
-    found: Sequence[str] = [
-        f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
-        for fault in error.errors(include_url=False, include_input=False, include_context=False)
-    ]
-    return "; ".join(found[:5])

@@ -8,7 +8,7 @@ import httpx
 import jwt
 import pytest
 
-from assistants.cli import approvals
+from assistants.cli import approvals, operations
 from assistants.cli.approvals import line, lines
 from assistants.cli.main import main
 from assistants.cli.operations import OperationRefused
@@ -114,7 +114,7 @@ def serving(monkeypatch: pytest.MonkeyPatch, *answers: httpx.Response) -> list[h
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings, transport=httpx.MockTransport(answer))
 
-    monkeypatch.setattr(approvals.httpx, "AsyncClient", Client)
+    monkeypatch.setattr(operations.httpx, "AsyncClient", Client)
     return asked
 
 
